@@ -7,6 +7,7 @@ memory and nobody else can find it.
 
 import ctypes
 import fcntl
+import http.client
 import json
 import os
 import platform
@@ -14,7 +15,6 @@ import signal
 import socket
 import subprocess
 import time
-import urllib.request
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -33,6 +33,7 @@ PORT_ATTEMPTS = 3
 ENGINE_FOLDER = Path(__file__).resolve().parent.parent / "engine"
 
 _PR_SET_PDEATHSIG = 1
+_IS_LINUX = platform.system() == "Linux"
 # Loaded here, because nothing may be imported between fork and exec.
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -70,7 +71,9 @@ def running_url(data_dir: Path) -> str:
 
     Raises: EngineNotRunning.
     """
-    message = f"No embedded engine serves {data_dir} (start the server, or give another --data-dir)."
+    message = (
+        f"No embedded engine serves {data_dir} (start the server, or give another --data-dir)."
+    )
     try:
         with (data_dir / "engine.lock").open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -218,35 +221,30 @@ class EmbeddedEngine:
             command += ["--db-path", self.data_dir / "dynamodb.sqlite3"]
             log = (self.data_dir / "engine.log").open("wb")
         try:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603 (nothing of it comes from outside)
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # Ctrl-C in a terminal reaches the whole group, and the engine must outlive the server.
+                # Ctrl-C reaches a terminal's whole group, and the engine must outlive the server.
                 start_new_session=True,
-                # The engine holds the lock too: a killed server frees it only once its engine is dead.
+                # The engine holds the lock too: it is free only once both are dead.
                 pass_fds=() if self._lock is None else (self._lock,),
                 preexec_fn=_die_with_parent(os.getpid()),  # noqa: PLW1509 (touches no Python lock)
             )
         finally:
             if log is not subprocess.DEVNULL:
                 log.close()
+        self._wait_until_it_answers(self._process, port)
         self.url = f"http://127.0.0.1:{port}"
-        self._wait_until_it_answers(self._process)
 
-    def _wait_until_it_answers(self, process: subprocess.Popen[bytes]) -> None:
+    def _wait_until_it_answers(self, process: subprocess.Popen[bytes], port: int) -> None:
         deadline = time.monotonic() + START_DEADLINE_SECONDS
         while time.monotonic() < deadline:
             if process.poll() is not None:
                 raise EngineError(f"The embedded engine ended at start: {self._last_words()}")
-            try:
-                with urllib.request.urlopen(self.url, timeout=1) as answer:
-                    # Somebody else's server may have taken the port in between.
-                    if "Dynoxide" in answer.headers.get("Server", ""):
-                        return
-            except OSError:
-                pass
+            if _is_engine(port):
+                return
             time.sleep(POLL_SECONDS)
         process.kill()
         process.wait()
@@ -264,9 +262,22 @@ class EmbeddedEngine:
         draft.replace(data_dir / "engine.json")
 
 
+def _is_engine(port: int) -> bool:
+    """Tell an answering engine from silence, and from a stranger who took the port first."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
+    try:
+        connection.request("GET", "/")
+        return "Dynoxide" in connection.getresponse().getheader("Server", "")
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
 def _die_with_parent(parent: int) -> Any:
     def in_child() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if _IS_LINUX:
+            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             # The parent was killed before the line above took effect.
             os._exit(1)
