@@ -4,7 +4,6 @@
 Redis without a password. `development`, the default, makes a secret and keeps it in `DATA_DIR`.
 """
 
-import hmac
 import os
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,17 +27,17 @@ IS_PRODUCTION = ENVIRONMENT not in {"development", "test"}
 DEBUG: bool = env.bool("DEBUG", False)
 DATA_DIR = Path(env.str("DATA_DIR", "") or BASE_DIR / ".data").resolve()
 
-# Secrets
+# Secrets: the first signs; the fallbacks, comma-separated, keep what they signed valid meanwhile.
 SECRET_KEY: str = env.str("SECRET_KEY", "")
+SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", default=[])
 if IS_PRODUCTION:
-    if reason := weakness(SECRET_KEY):
-        raise ImproperlyConfigured(f"SECRET_KEY {reason}; production needs a random one.")
+    for secret in (SECRET_KEY, *SECRET_KEY_FALLBACKS):
+        if reason := weakness(secret):
+            raise ImproperlyConfigured(f"SECRET_KEY {reason}; production needs a random one.")
     if DEBUG:
         raise ImproperlyConfigured("DEBUG must be off in production.")
 elif not SECRET_KEY:
     SECRET_KEY = load_or_create_secret(DATA_DIR / "secret_key")
-# A key of its own, so that nothing else signed with SECRET_KEY passes for a token.
-JWT_SIGNING_KEY = hmac.digest(SECRET_KEY.encode(), b"gameserver.access-token", "sha256").hex()
 
 # The game table
 DYNAMODB_ENDPOINT_URL: str = env.str("DYNAMODB_ENDPOINT_URL", "embedded") or "embedded"

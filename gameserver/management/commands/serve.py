@@ -1,0 +1,144 @@
+"""`manage.py serve`: the whole server, with the embedded engine unless another table is named."""
+
+import os
+import secrets
+import signal
+import socket
+import threading
+from contextlib import ExitStack
+from ipaddress import ip_address
+from types import FrameType
+from typing import Any, NoReturn
+
+import uvicorn
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from gameserver import commands, engine
+
+GRACEFUL_SHUTDOWN_SECONDS = 10
+# Larger messages end the connection before they are held in memory; our own limit is far below.
+WEBSOCKET_MAX_BYTES = 65_536
+
+
+class Command(BaseCommand):
+    help = "Run the server; Ctrl-C or SIGTERM stops it and its embedded engine."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1")
+        parser.add_argument("--port", type=int, default=os.environ.get("PORT") or 8000)
+        commands.add_data_dir(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _leave)
+        with commands.clear_errors(), ExitStack() as stack:
+            listener = stack.enter_context(_listen(options["host"], options["port"]))
+            _allow_host(options["host"])
+            embedded = None
+            if settings.DYNAMODB_ENDPOINT_URL == engine.EMBEDDED:
+                embedded = stack.enter_context(engine.EmbeddedEngine(settings.DATA_DIR))
+            self._prepare(is_embedded=embedded is not None)
+            self._print_addresses(listener)
+            _run(listener, embedded)
+
+    def _prepare(self, *, is_embedded: bool) -> None:
+        settings.DATA_DIR.mkdir(parents=True, exist_ok=True, mode=0o700)
+        call_command("migrate", verbosity=0, interactive=False)
+        call_command("create_table", verbosity=0)
+        if settings.IS_PRODUCTION:
+            return
+        self._create_staff_account()
+        if is_embedded:
+            self._create_demo_data()
+
+    def _create_staff_account(self) -> None:
+        users = get_user_model().objects
+        if users.filter(is_superuser=True).exists():
+            return
+        password = secrets.token_urlsafe(12)
+        users.create_superuser("admin", password=password)
+        self.stdout.write(f"Staff account, shown this once: admin / {password}")
+
+    def _create_demo_data(self) -> None:
+        done = settings.DATA_DIR / "demo_data_created"
+        if done.exists():
+            return
+        from gameserver.demo import create_demo_data
+
+        create_demo_data()
+        done.touch()
+
+    def _print_addresses(self, listener: socket.socket) -> None:
+        host, port = listener.getsockname()[:2]
+        if host in {"0.0.0.0", "::"}:  # noqa: S104 (named, not bound)
+            host = "localhost"
+        base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self.stdout.write(f"Game server   {base}/")
+        self.stdout.write(f"API documents {base}/api/docs")
+        self.stdout.write(f"Admin         {base}/admin/")
+        self.stdout.write(f"Metrics       {base}/metrics")
+        self.stdout.flush()
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    """End by unwinding, so that everything is closed on the way out."""
+    raise SystemExit(0)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address, family=family, backlog=2048)
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CommandError(f"Can't listen on {host} port {port}: {reason}.") from error
+
+
+def _allow_host(host: str) -> None:
+    """Answer to the name we were told to listen on; production names its hosts itself."""
+    if settings.IS_PRODUCTION:
+        return
+    try:
+        is_any = ip_address(host).is_unspecified
+    except ValueError:
+        is_any = False
+    settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "*" if is_any else host]
+
+
+def _run(listener: socket.socket, embedded: engine.EmbeddedEngine | None) -> None:
+    server = uvicorn.Server(
+        uvicorn.Config(
+            "gameserver.asgi:application",
+            loop="uvloop",
+            http="httptools",
+            ws="websockets-sansio",
+            ws_max_size=WEBSOCKET_MAX_BYTES,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
+        )
+    )
+    exit_codes: list[int] = []
+    if embedded is not None:
+        threading.Thread(
+            target=_watch, args=(embedded, server, exit_codes), name="engine-watch", daemon=True
+        ).start()
+    server.run(sockets=[listener])
+    if exit_codes:
+        raise engine.EngineError(
+            f"The embedded engine ended while the server ran (exit code {exit_codes[0]}); "
+            "the data is kept, start the server again."
+        )
+
+
+def _watch(embedded: engine.EmbeddedEngine, server: uvicorn.Server, exit_codes: list[int]) -> None:
+    """Stop the server when its engine ends before it."""
+    code = embedded.wait()
+    if not server.should_exit:
+        exit_codes.append(code)
+        server.should_exit = True
