@@ -1,5 +1,6 @@
 """`manage.py serve`: the whole server, with the embedded engine unless another table is named."""
 
+import errno
 import os
 import secrets
 import signal
@@ -34,6 +35,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _leave)
+        # The data folder holds secrets and password hashes.
+        os.umask(0o077)
         with commands.clear_errors(), ExitStack() as stack:
             listener = stack.enter_context(_listen(options["host"], options["port"]))
             _allow_host(options["host"])
@@ -93,7 +96,8 @@ def _listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address, family=family, backlog=2048)
     except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
+        number = error.errno if isinstance(error, OSError) else None
+        reason = "the port is taken" if number == errno.EADDRINUSE else error
         raise CommandError(f"Can't listen on {host} port {port}: {reason}.") from error
 
 
