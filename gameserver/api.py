@@ -1,0 +1,133 @@
+"""The HTTP API's wiring: one NinjaAPI, its routers, its parser, and errors in one place."""
+
+import json
+import math
+from typing import Any, NoReturn
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+from ninja.openapi.schema import OpenAPISchema
+from ninja.parser import Parser
+
+from gameserver import problems
+from gameserver.errors import (
+    BodyTooLarge,
+    GameServerError,
+    MalformedRequest,
+    NotAuthenticated,
+    ValidationFailed,
+)
+from matches.api import router as games
+from matches.me_api import router as me
+from players.api import router as players
+from players.bearer import bearer
+
+# What any operation may answer besides its own successes; codes are in docs/protocol.md.
+PROBLEM_STATUSES = (400, 401, 403, 404, 405, 409, 413, 422, 426, 429, 500, 503)
+
+
+class StrictParser(Parser):
+    """Accept only JSON that can be stored and given back unchanged."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        """Return the body's value.
+
+        Raises: ValueError (answered as `malformed_request`) for NaN, infinities, lone surrogates,
+        NUL, numbers or nesting beyond what Python reads, and anything that is not JSON in UTF-8.
+        """
+        try:
+            value = json.loads(
+                request.body.decode(), parse_constant=_refuse, parse_float=_finite_float
+            )
+            if "\0" in json.dumps(value, ensure_ascii=False).encode().decode():
+                _refuse("NUL")
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+        return value
+
+
+class Api(NinjaAPI):
+    """NinjaAPI whose document also says which problems every operation may answer."""
+
+    def get_openapi_schema(self, **kwargs: Any) -> OpenAPISchema:
+        schema = super().get_openapi_schema(**kwargs)
+        schema["components"].setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
+        content = {problems.CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+        for path in schema["paths"].values():
+            for operation in path.values():
+                for status in PROBLEM_STATUSES:
+                    operation["responses"].setdefault(
+                        status, {"description": "Problem", "content": content}
+                    )
+        return schema
+
+
+PROBLEM_SCHEMA = {
+    "type": "object",
+    "title": "Problem",
+    "description": "RFC 9457 problem details; `code` is stable, the texts are not.",
+    "required": ["type", "title", "status", "detail", "code"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "code": {"type": "string"},
+    },
+}
+
+api = Api(
+    title="Game server",
+    version="1",
+    description="Create, find, join and play last-one-standing games.",
+    parser=StrictParser(),
+    auth=bearer,
+)
+api.add_router("", me, tags=["players"])
+api.add_router("", players, tags=["players"])
+api.add_router("", games, tags=["games"])
+
+
+@api.exception_handler(GameServerError)
+def on_domain_error(request: HttpRequest, error: GameServerError) -> HttpResponse:
+    return problems.problem(error)
+
+
+@api.exception_handler(AuthenticationError)
+def on_missing_token(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+    return problems.problem(NotAuthenticated())
+
+
+@api.exception_handler(ValidationError)
+def on_invalid_request(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    # Where and what, never the value itself: it may be a password.
+    errors = [{"loc": list(each["loc"]), "msg": each["msg"]} for each in error.errors]
+    return problems.problem(ValidationFailed(errors=errors))
+
+
+@api.exception_handler(HttpError)
+def on_malformed_body(request: HttpRequest, error: HttpError) -> HttpResponse:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, RequestDataTooBig):
+            return problems.problem(BodyTooLarge())
+        cause = cause.__cause__ or cause.__context__
+    return problems.problem(MalformedRequest())
+
+
+@api.exception_handler(Exception)
+def on_unexpected_error(request: HttpRequest, error: Exception) -> HttpResponse:
+    return problems.internal_error(error, request.META.get("REQUEST_ID", ""))
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not allowed")
+
+
+def _finite_float(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        _refuse(text)
+    return number

@@ -1,0 +1,79 @@
+"""Errors as RFC 9457 `application/problem+json`, whatever part of the stack they come from."""
+
+import uuid
+from collections.abc import Awaitable, Callable
+
+import structlog
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+
+from gameserver.errors import GameServerError, MethodNotAllowed, NotFound
+
+CONTENT_TYPE = "application/problem+json"
+REQUEST_ID_HEADER = "X-Request-ID"
+
+_log = structlog.get_logger(__name__)
+
+
+def problem(error: GameServerError) -> JsonResponse:
+    """Shape a domain error: `type`, `title`, `status`, `detail`, `code`, and its extra fields.
+
+    `retry_after` (seconds) becomes a Retry-After header, too.
+    """
+    body = {
+        "type": "about:blank",
+        "title": error.title,
+        "status": error.status,
+        "detail": error.detail,
+        "code": error.code,
+        **error.extra,
+    }
+    response = JsonResponse(body, status=error.status, content_type=CONTENT_TYPE)
+    if "retry_after" in error.extra:
+        response["Retry-After"] = str(error.extra["retry_after"])
+    if error.status == 401:
+        response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def internal_error(error: Exception, request_id: str) -> JsonResponse:
+    """Log an unexpected error with its trace; tell the client its id and nothing else."""
+    _log.error("internal_error", request_id=request_id, exc_info=error)
+    body = {
+        "type": "about:blank",
+        "title": "Something went wrong on the server.",
+        "status": 500,
+        "detail": "The error was logged under this request's id.",
+        "code": "internal_error",
+        "request_id": request_id,
+    }
+    return JsonResponse(body, status=500, content_type=CONTENT_TYPE)
+
+
+def unknown_path(request: HttpRequest) -> HttpResponse:
+    """Answer any /api path that is not in the URL map."""
+    return problem(NotFound())
+
+
+class ApiMiddleware:
+    """Give every request an id, and the API's 405 the shape of its other errors."""
+
+    async_capable = True
+    sync_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]]) -> None:
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    async def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        request_id = uuid.uuid4().hex
+        request.META["REQUEST_ID"] = request_id
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            response = await self.get_response(request)
+        if response.status_code == 405 and request.path_info.startswith("/api/"):
+            allowed = response.headers.get("Allow", "")
+            response = problem(MethodNotAllowed())
+            response["Allow"] = allowed
+        response[REQUEST_ID_HEADER] = request_id
+        return response

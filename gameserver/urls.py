@@ -1,0 +1,17 @@
+"""Every path the server answers."""
+
+from django.contrib import admin
+from django.urls import path, re_path
+
+from gameserver import health, pages, problems
+from gameserver.api import api
+
+urlpatterns = [
+    path("", pages.home),
+    path("admin/", admin.site.urls),
+    path("api/", api.urls),
+    re_path(r"^api/", problems.unknown_path),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("metrics", health.metrics),
+]

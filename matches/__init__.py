@@ -1,0 +1,1 @@
+"""Games: lobbies, running games, memberships, results."""

@@ -1,0 +1,551 @@
+"""A game, its roster, and the small items around them."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Self
+
+from pynamodb.attributes import (
+    BooleanAttribute,
+    NumberAttribute,
+    UnicodeAttribute,
+    UTCDateTimeAttribute,
+)
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
+from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
+
+from gameserver import table
+from gameserver.capacity import access_pattern
+from gameserver.models import ConditionFailed, Item, Page, RawItem, Write, transact
+from matches.rules import GameState, PlayerState, listing_state
+
+OPEN, STARTED, FINISHED, CANCELLED = "OPEN", "STARTED", "FINISHED", "CANCELLED"
+
+
+class GameListingIndex(GlobalSecondaryIndex["Game"]):
+    """Current games by state and map; a game that ends leaves it. Carries all a list shows."""
+
+    class Meta:
+        index_name = "GameListingIndex"
+        projection = IncludeProjection(
+            [
+                "kind",
+                "game_id",
+                "map",
+                "status",
+                "host",
+                "player_count",
+                "max_players",
+                "min_players",
+                "last_seat",
+                "alive_count",
+                "is_private",
+                "is_imported",
+                "auto_start",
+                "version",
+                "created_at",
+                "started_at",
+            ]
+        )
+
+    listing = UnicodeAttribute(hash_key=True)
+    listed_at = UnicodeAttribute(range_key=True)
+
+
+class MatchHistoryIndex(GlobalSecondaryIndex["UserGameMapping"]):
+    """A player's memberships by time."""
+
+    class Meta:
+        index_name = "MatchHistoryIndex"
+        projection = IncludeProjection(
+            [
+                "kind",
+                "game_id",
+                "username",
+                "display_name",
+                "is_alive",
+                "kills",
+                "placement",
+                "is_settled",
+            ]
+        )
+
+    history_of = UnicodeAttribute(hash_key=True)
+    joined_at = UTCDateTimeAttribute(range_key=True)
+
+
+class Game(Item, discriminator="GAME"):
+    """GAME#{game_id} / #METADATA#{game_id}: the state of one game; every transition adds 1 to `version`.
+
+    `last_seat` is `max_players - 1`: DynamoDB conditions cannot subtract. `alive_count` is null
+    before the start. `listed_at` is "{created_at}#{game_id}", so every entry of the index differs.
+    """
+
+    game_id = UnicodeAttribute()
+    map = UnicodeAttribute()
+    status = UnicodeAttribute()
+    host = UnicodeAttribute()
+    player_count = NumberAttribute()
+    max_players = NumberAttribute()
+    min_players = NumberAttribute()
+    last_seat = NumberAttribute()
+    alive_count = NumberAttribute(null=True)
+    is_private = BooleanAttribute(default=False)
+    auto_start = BooleanAttribute(default=False)
+    join_code = UnicodeAttribute(null=True)
+    version = NumberAttribute()
+    created_at = UTCDateTimeAttribute()
+    started_at = UTCDateTimeAttribute(null=True)
+    ended_at = UTCDateTimeAttribute(null=True)
+    winner = UnicodeAttribute(null=True)
+    is_imported = BooleanAttribute(null=True)
+    listing = UnicodeAttribute(null=True)
+    listed_at = UnicodeAttribute(null=True)
+
+    by_listing = GameListingIndex()
+
+    @property
+    def state(self) -> GameState:
+        """The plain state that the rules decide on."""
+        return GameState(
+            status=self.status,
+            host=self.host,
+            player_count=int(self.player_count),
+            max_players=int(self.max_players),
+            min_players=int(self.min_players),
+            is_private=self.is_private,
+            join_code=self.join_code,
+        )
+
+    @classmethod
+    def new(
+        cls,
+        game_id: str,
+        game_map: str,
+        host: str,
+        *,
+        now: datetime,
+        max_players: int,
+        min_players: int,
+        join_code: str | None = None,
+        auto_start: bool = False,
+    ) -> Self:
+        """Return an unsaved lobby with its host seated."""
+        game = cls(
+            *table.game_key(game_id),
+            game_id=game_id,
+            map=game_map,
+            status=OPEN,
+            host=host,
+            player_count=1,
+            max_players=max_players,
+            min_players=min_players,
+            last_seat=max_players - 1,
+            is_private=join_code is not None,
+            join_code=join_code,
+            auto_start=auto_start,
+            version=1,
+            created_at=now,
+            listed_at=table.listed_at(now, game_id),
+        )
+        game.listing = game.listing_for(OPEN, 1)
+        return game
+
+    def listing_for(self, status: str, player_count: int) -> str | None:
+        """Return the index key of this game in a state, or None when it is not to be listed."""
+        state = listing_state(
+            status, player_count, int(self.max_players), is_private=self.is_private
+        )
+        if state is None:
+            return None
+        return table.listing_key(state, self.map, table.shard_of(self.game_id))
+
+    @classmethod
+    @access_pattern("read game")
+    def by_id(cls, game_id: str, *, consistent: bool = False) -> Self | None:
+        """Read one game: one GetItem, 0.5 RCU (1 if consistent)."""
+        return cls.read(table.game_key(game_id), consistent=consistent)
+
+    @classmethod
+    @access_pattern("read game and players")
+    def with_roster(
+        cls, game_id: str, *, consistent: bool = False
+    ) -> tuple[Self | None, list["UserGameMapping"]]:
+        """Read a game and its roster, longest-seated first: ONE Query, 0.5 RCU per 4 KB."""
+        first, last = table.GAME_AND_ROSTER
+        items = Item.read_all(
+            table.game_key(game_id)[0], cls.SK.between(first, last), consistent=consistent
+        )
+        game = next((item for item in items if isinstance(item, cls)), None)
+        roster = [item for item in items if isinstance(item, UserGameMapping)]
+        return game, sorted(roster, key=lambda player: (player.joined_at, player.username))
+
+    @classmethod
+    @access_pattern("read games")
+    def by_ids(cls, game_ids: Iterable[str]) -> dict[str, Self]:
+        """Read several games: one BatchGetItem per 100, 0.5 RCU each."""
+        keys = [table.game_key(game_id) for game_id in dict.fromkeys(game_ids)]
+        found = cls.read_many(keys) if keys else []
+        return {game.game_id: game for game in found if isinstance(game, cls)}
+
+    @classmethod
+    @access_pattern("list games")
+    def listed(
+        cls,
+        state: str,
+        game_map: str,
+        shard: int,
+        *,
+        limit: int,
+        after: str | None = None,
+        before: str | None = None,
+    ) -> Page[Self]:
+        """Read one listing, oldest first: one Query, about 0.5 RCU per 4 KB; may lag behind.
+
+        `after` and `before` bound `listed_at`, without themselves.
+        """
+        condition: Condition | None = None
+        if after is not None and before is not None:
+            # Keys allow one range only; both ends of BETWEEN are included, so skip past `after`.
+            condition = cls.listed_at.between(f"{after}\0", before)
+        elif after is not None:
+            condition = cls.listed_at > after
+        elif before is not None:
+            condition = cls.listed_at < before
+        listing = table.listing_key(state, game_map, shard)
+        return cls.read_page(listing, condition, index="GameListingIndex", limit=limit)
+
+    @classmethod
+    @access_pattern("create game")
+    def create(cls, game: Self, seat: "UserGameMapping", user: Write, **more: Write) -> None:
+        """Create a lobby and seat its host: ONE TransactWrite.
+
+        6 WCU, 1 each on GameListingIndex and MatchHistoryIndex; 2 WCU more for each extra item
+        (request record, quick-join pointer).
+
+        Raises: ConditionFailed ("user", and the names of the extra writes).
+        """
+        transact(game=game.put(), seat=seat.put(), user=user, **more)
+
+    @classmethod
+    @access_pattern("join game")
+    def take_seat(
+        cls,
+        game_id: str,
+        seat: "UserGameMapping",
+        user: Write,
+        *,
+        join_code: str | None,
+    ) -> None:
+        """Take any seat but the last: ONE TransactWrite with no read before it.
+
+        6 WCU, 1 each on GameListingIndex and MatchHistoryIndex.
+
+        Raises: ConditionFailed ("seat", "game", "user").
+        """
+        game = cls.at(table.game_key(game_id)).change(
+            [cls.player_count.add(1), cls.version.add(1)],
+            (cls.status == OPEN) & (cls.player_count < cls.last_seat) & _code_fits(join_code),
+        )
+        transact(seat=seat.put(), game=game, user=user)
+
+    @classmethod
+    @access_pattern("join game, last seat")
+    def take_last_seat(
+        cls, game: Self, seat: "UserGameMapping", user: Write, *, now: datetime
+    ) -> None:
+        """Take the last seat, and leave the open list (or start) in the same write.
+
+        6 WCU, 2 on GameListingIndex (the entry moves) and 1 on MatchHistoryIndex.
+        The caller has checked the join code against `game`.
+
+        Raises: ConditionFailed ("seat", "game", "user").
+        """
+        status = STARTED if game.auto_start else OPEN
+        actions: list[Action] = [
+            cls.player_count.add(1),
+            cls.version.add(1),
+            cls.listing.set(game.listing_for(status, int(game.max_players))),
+        ]
+        if game.auto_start:
+            actions += [
+                cls.status.set(STARTED),
+                cls.started_at.set(now),
+                cls.alive_count.set(int(game.max_players)),
+            ]
+        condition = (cls.status == OPEN) & (cls.player_count == cls.last_seat)
+        transact(
+            seat=seat.put(),
+            game=cls.at(table.game_key(game.game_id)).change(actions, condition),
+            user=user,
+        )
+
+    @classmethod
+    @access_pattern("leave lobby")
+    def free_seat(
+        cls, seen: Self, seat: "UserGameMapping", *, host: str, user: Write | None
+    ) -> None:
+        """Give a seat back, and the host's role on: ONE TransactWrite, 6 WCU.
+
+        1 on GameListingIndex (2 if the lobby was full), 1 on MatchHistoryIndex.
+
+        Raises: ConditionFailed ("game" if it changed since `seen`, "seat", "user").
+        """
+        left = int(seen.player_count) - 1
+        actions = [
+            cls.player_count.set(left),
+            cls.version.add(1),
+            cls.host.set(host),
+            cls.listing.set(seen.listing_for(OPEN, left)),
+        ]
+        writes = {"game": seen.if_unchanged(actions), "seat": seat.remove()}
+        transact(**writes, **({"user": user} if user else {}))
+
+    @classmethod
+    @access_pattern("start game")
+    def start(cls, seen: Self, *, now: datetime) -> Self:
+        """Start: one UpdateItem, 1 WCU and 2 on GameListingIndex. Nobody joins afterwards.
+
+        Raises: ConditionFailed with the game as it stands if it changed since `seen`.
+        """
+        actions: list[Action] = [
+            cls.status.set(STARTED),
+            cls.started_at.set(now),
+            cls.alive_count.set(int(seen.player_count)),
+            cls.version.add(1),
+            cls.listing.set(seen.listing_for(STARTED, int(seen.player_count))),
+        ]
+        return cls.update_one(seen.if_unchanged(actions))
+
+    @classmethod
+    @access_pattern("end game")
+    def end(cls, seen: Self, status: str, *, now: datetime) -> Self:
+        """End without a winner (cancelled, or timed out): one UpdateItem, 1 WCU and 1 on the index.
+
+        Raises: ConditionFailed with the game as it stands if it changed since `seen`.
+        """
+        return cls.update_one(seen.if_unchanged(seen.ending(status, now=now)))
+
+    @classmethod
+    @access_pattern("leave lobby, last player")
+    def cancel_empty(
+        cls, seen: Self, seat: "UserGameMapping", *, user: Write | None, now: datetime
+    ) -> None:
+        """The last player out cancels the lobby: ONE TransactWrite, 6 WCU and 1 on each index.
+
+        Raises: ConditionFailed ("game" if it changed since `seen`, "seat", "user").
+        """
+        actions = [*seen.ending(CANCELLED, now=now), cls.player_count.set(0)]
+        writes = {"game": seen.if_unchanged(actions), "seat": seat.remove()}
+        transact(**writes, **({"user": user} if user else {}))
+
+    @classmethod
+    @access_pattern("eliminate")
+    def eliminate(cls, seen: Self, players: dict[str, Write], users: dict[str, Write]) -> None:
+        """Take one player out of a running game: ONE TransactWrite of 3 or 4 items, 6-8 WCU.
+
+        Raises: ConditionFailed ("game" if it changed since `seen`, and the names given).
+        """
+        actions = [cls.alive_count.set(int(seen.alive_count or 0) - 1), cls.version.add(1)]
+        transact(game=seen.if_unchanged(actions), **players, **users)
+
+    @classmethod
+    @access_pattern("eliminate, last")
+    def finish(
+        cls,
+        seen: Self,
+        players: dict[str, Write],
+        users: dict[str, Write],
+        *,
+        winner: str,
+        now: datetime,
+    ) -> None:
+        """The last elimination ends the game and settles its winner, too: 5 items, 10 WCU.
+
+        Raises: ConditionFailed ("game" if it changed since `seen`, and the names given).
+        """
+        actions = [
+            *seen.ending(FINISHED, now=now),
+            cls.alive_count.set(1),
+            cls.winner.set(winner),
+        ]
+        transact(game=seen.if_unchanged(actions), **players, **users)
+
+    def ending(self, status: str, *, now: datetime) -> list[Action]:
+        """Return the changes that end a game; it leaves the listing index by losing its keys."""
+        cls = type(self)
+        return [
+            cls.status.set(status),
+            cls.ended_at.set(now),
+            cls.version.add(1),
+            cls.listing.remove(),
+            cls.listed_at.remove(),
+        ]
+
+    def if_unchanged(self, actions: list[Action]) -> Write:
+        """Return a change that only applies to the version that was seen."""
+        return self.change(actions, type(self).version == int(self.version))
+
+
+class UserGameMapping(Item, discriminator="USER_GAME"):
+    """GAME#{game_id} / USER#{username}: one player's seat, and his result once he is out.
+
+    `placement` is 1 for the winner. `is_settled`: his stats have counted this membership, in the
+    same transaction. `kills` and `placement` are null where an imported game did not know them.
+    Readable as history through `history_of`, which deleting the account removes.
+    """
+
+    game_id = UnicodeAttribute()
+    username = UnicodeAttribute()
+    display_name = UnicodeAttribute()
+    joined_at = UTCDateTimeAttribute()
+    history_of = UnicodeAttribute(null=True)
+    is_alive = BooleanAttribute(default=True)
+    kills = NumberAttribute(null=True)
+    placement = NumberAttribute(null=True)
+    eliminated_by = UnicodeAttribute(null=True)
+    is_settled = BooleanAttribute(default=False)
+    is_deleted = BooleanAttribute(null=True)
+
+    by_player = MatchHistoryIndex()
+
+    @classmethod
+    def new(cls, game_id: str, username: str, display_name: str, *, now: datetime) -> Self:
+        """Return an unsaved seat."""
+        return cls(
+            *table.mapping_key(game_id, username),
+            game_id=game_id,
+            username=username,
+            display_name=display_name,
+            joined_at=now,
+            history_of=username,
+            kills=0,
+        )
+
+    @property
+    def state(self) -> PlayerState:
+        """The plain state that the rules decide on."""
+        return PlayerState(self.username, self.joined_at, self.is_alive)
+
+    @classmethod
+    @access_pattern("read game and seat")
+    def with_game(cls, game_id: str, username: str) -> tuple[Game | None, Self | None]:
+        """Read a game and one seat of it: one consistent BatchGetItem, 2 RCU."""
+        keys = [table.game_key(game_id), table.mapping_key(game_id, username)]
+        found = cls.read_many(keys, consistent=True)
+        game = next((item for item in found if isinstance(item, Game)), None)
+        seat = next((item for item in found if isinstance(item, cls)), None)
+        return game, seat
+
+    @classmethod
+    @access_pattern("match history")
+    def history(cls, username: str, *, limit: int, start_key: RawItem | None = None) -> Page[Self]:
+        """Read a player's memberships, newest first: ONE Query, 0.5 RCU per 4 KB; may lag behind."""
+        return cls.read_page(
+            username, index="MatchHistoryIndex", limit=limit, start_key=start_key, forward=False
+        )
+
+    @classmethod
+    @access_pattern("anonymise seat")
+    def anonymise(cls, game_id: str, username: str) -> None:
+        """Take a deleted account's membership out of its history: one UpdateItem, 1 WCU and 1 on the index.
+
+        Raises: ConditionFailed if there is no such seat.
+        """
+        cls.update_one(
+            cls.at(table.mapping_key(game_id, username)).change(
+                [cls.is_deleted.set(True), cls.history_of.remove()]
+            )
+        )
+
+    def score_kill(self) -> Write:
+        """Count a kill for a player who is still in the game."""
+        cls = type(self)
+        return self.change([cls.kills.add(1)], cls.is_alive == True)  # noqa: E712
+
+    def settle(
+        self, *, placement: int, eliminated_by: str | None, kills: int | None = None
+    ) -> Write:
+        """Write the result of a player who is still in; `kills` if the same write adds one.
+
+        The condition holds his kills still: they go into his stats in the same transaction.
+        """
+        cls = type(self)
+        actions: list[Action] = [cls.placement.set(placement), cls.is_settled.set(True)]
+        if placement > 1:
+            actions.append(cls.is_alive.set(False))
+        if eliminated_by is not None:
+            actions.append(cls.eliminated_by.set(eliminated_by))
+        if kills is not None:
+            actions.append(cls.kills.set(kills))
+        seen = cls.kills.does_not_exist() if self.kills is None else cls.kills == int(self.kills)
+        return self.change(actions, (cls.is_alive == True) & seen)  # noqa: E712
+
+
+class QuickJoinPointer(Item, discriminator="QUICK_JOIN"):
+    """QUICKJOIN#{map} / #METADATA: the lobby that quick-join last created on a map.
+
+    Creating the next one swaps it, so two players at once cannot create two.
+    """
+
+    game_id = UnicodeAttribute()
+
+    @classmethod
+    @access_pattern("read quick-join pointer")
+    def on_map(cls, game_map: str) -> Self | None:
+        """Read a map's pointer: one consistent GetItem, 1 RCU."""
+        return cls.read(table.quick_join_key(game_map), consistent=True)
+
+    @classmethod
+    def swap(cls, game_map: str, seen: str | None, game_id: str) -> Write:
+        """Point to a new lobby, if the pointer is still what was seen."""
+        condition = cls.PK.does_not_exist() if seen is None else cls.game_id == seen
+        return cls(*table.quick_join_key(game_map), game_id=game_id).put(condition)
+
+
+class RequestRecord(Item, discriminator="REQUEST"):
+    """REQUEST#{username}#{digest of the key} / #METADATA: what an Idempotency-Key created."""
+
+    body_hash = UnicodeAttribute()
+    game_id = UnicodeAttribute()
+
+    @classmethod
+    def new(
+        cls, username: str, key: str, body_hash: str, game_id: str, *, expires_at: datetime
+    ) -> Self:
+        """Return an unsaved record."""
+        return cls(
+            *table.request_key(username, key),
+            body_hash=body_hash,
+            game_id=game_id,
+            expires_at=expires_at,
+        )
+
+    def claim(self, *, now: datetime) -> Write:
+        """Write the record where none, or an expired one, stands (TTL deletes late)."""
+        cls = type(self)
+        return self.put(cls.PK.does_not_exist() | (cls.expires_at < now))
+
+
+class Lease(Item, discriminator="LEASE"):
+    """LEASE#{name} / #METADATA: which process does a task that only one should do."""
+
+    owner = UnicodeAttribute()
+
+    @classmethod
+    @access_pattern("take lease")
+    def take(cls, name: str, owner: str, *, now: datetime, until: datetime) -> bool:
+        """Take or renew a lease: one TransactWrite of one item, 2 WCU. False if another holds it."""
+        free = cls.PK.does_not_exist() | (cls.owner == owner) | (cls.expires_at < now)
+        lease = cls(*table.lease_key(name), owner=owner, expires_at=until)
+        try:
+            transact(lease=lease.put(free))
+        except ConditionFailed:
+            return False
+        return True
+
+
+def _code_fits(join_code: str | None) -> Condition:
+    """Hold for public games, and for private ones whose code this is."""
+    public = Game.join_code.does_not_exist()
+    return public if join_code is None else public | (Game.join_code == join_code)

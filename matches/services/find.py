@@ -1,0 +1,134 @@
+"""Find games: open ones, one map's, a player's history, and quick-join."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from gameserver import cursors, retries
+from gameserver.auth import Identity
+from gameserver.errors import AlreadyInGame, GameFull, GameNotFound, GameNotOpen, WrongJoinCode
+from gameserver.models import ConditionFailed
+from matches import rules
+from matches.models import OPEN, Game, QuickJoinPointer, UserGameMapping
+from matches.services import lobby
+
+# How many listed games quick-join tries before it opens one: the list lags, seats go fast.
+QUICK_JOIN_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A page of games; `next_cursor` is None on the last one."""
+
+    games: list[Game]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class Membership:
+    """One line of a player's history; `game` is None if it was deleted."""
+
+    seat: UserGameMapping
+    game: Game | None
+
+
+def open_games(
+    game_map: str | None, *, limit: int, cursor: str | None = None, state: str = OPEN
+) -> Listed:
+    """List games with a free seat, oldest first: one Query per map and shard, merged.
+
+    Raises: ValidationFailed for an unknown map, InvalidCursor.
+    """
+    if game_map is not None:
+        rules.check_map(game_map)
+    query = f"games:{state}:{game_map or '*'}"
+    after = cursors.load(query, cursor) if cursor else None
+    games: list[Game] = []
+    horizon: str | None = None
+    for one_map in [game_map] if game_map else rules.MAPS:
+        for shard in range(settings.LISTING_SHARDS):
+            page = Game.listed(state, one_map, shard, limit=limit, after=after)
+            games += page.items
+            if page.last_key is not None:
+                read_up_to = str(page.last_key["listed_at"]["S"])
+                horizon = min(horizon or read_up_to, read_up_to)
+    # Beyond the shortest page's end another page might still hold an older game.
+    within = [game for game in games if horizon is None or str(game.listed_at) <= horizon]
+    within.sort(key=lambda game: str(game.listed_at))
+    shown = within[:limit]
+    if len(within) > limit:
+        return Listed(shown, cursors.dump(query, str(shown[-1].listed_at)))
+    return Listed(shown, cursors.dump(query, horizon) if horizon else None)
+
+
+def history(
+    username: str, *, limit: int, cursor: str | None = None
+) -> tuple[list[Membership], str | None]:
+    """List a player's games, newest first: one Query, and one BatchGet for maps and states.
+
+    Raises: InvalidCursor.
+    """
+    query = f"history:{username}"
+    start_key = cursors.load(query, cursor) if cursor else None
+    page = UserGameMapping.history(username, limit=limit, start_key=start_key)
+    games = Game.by_ids(seat.game_id for seat in page.items)
+    items = [Membership(seat, games.get(seat.game_id)) for seat in page.items]
+    return items, cursors.dump(query, page.last_key) if page.last_key else None
+
+
+def quick_join(player: Identity, game_map: str | None, *, now: datetime) -> tuple[Game, bool]:
+    """Seat a player in an open game, the fullest first; create one if there is none.
+
+    Returns the game, and whether it was created. Who sits in a lobby that fits gets that one.
+
+    Raises: FeatureDisabled, ValidationFailed, AlreadyInGame.
+    """
+    if game_map is not None:
+        rules.check_map(game_map)
+    try:
+        listed = open_games(game_map, limit=100).games
+        fullest = sorted(listed, key=lambda game: -game.player_count)[:QUICK_JOIN_TRIES]
+        for candidate in fullest:
+            if (game := _try_join(player, candidate.game_id, now=now)) is not None:
+                return game, False
+        return _join_or_create(player, game_map or _map_of_the_minute(now), now=now)
+    except AlreadyInGame as refused:
+        game = lobby.existing_game(refused.extra["game_id"])
+        if game.status == OPEN and game_map in {None, game.map}:
+            return game, False
+        raise
+
+
+def _join_or_create(player: Identity, game_map: str, *, now: datetime) -> tuple[Game, bool]:
+    """Join the lobby that quick-join made last on this map, or make the next one.
+
+    Swapping the map's pointer is part of the creation, so of two players at once one creates and
+    the other finds the pointer changed, and joins.
+    """
+    options = lobby.GameOptions(map=game_map)
+    for _ in retries.races():
+        pointer = QuickJoinPointer.on_map(game_map)
+        seen = pointer.game_id if pointer else None
+        if seen and (game := _try_join(player, seen, now=now)) is not None:
+            return game, False
+        created = lobby.new_game(player, options, now=now)
+        swap = QuickJoinPointer.swap(game_map, seen, created.game_id)
+        try:
+            lobby.save_new_game(created, player, {"pointer": swap}, now=now)
+        except ConditionFailed:
+            continue
+        return created, True
+    raise AssertionError("races() ends by raising")
+
+
+def _try_join(player: Identity, game_id: str, *, now: datetime) -> Game | None:
+    try:
+        return lobby.join_game(player, game_id, now=now)
+    except (GameFull, GameNotOpen, GameNotFound, WrongJoinCode):
+        return None
+
+
+def _map_of_the_minute(now: datetime) -> str:
+    # The same for players who ask at once, so that they meet; another later, so that maps rotate.
+    return list(rules.MAPS)[int(now.timestamp() // 60) % len(rules.MAPS)]

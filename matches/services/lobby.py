@@ -1,0 +1,302 @@
+"""A game before its start: create, join, leave, kick, start, cancel."""
+
+import hashlib
+import json
+import secrets
+import uuid
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from settings_singleton.services import require_flag
+
+from gameserver import hints, retries
+from gameserver.auth import Identity
+from gameserver.errors import (
+    AlreadyInGame,
+    GameNotFound,
+    GameNotOpen,
+    IdempotencyKeyReused,
+    NotAuthenticated,
+    NotInGame,
+    ValidationFailed,
+)
+from gameserver.models import ConditionFailed, Write
+from matches import rules
+from matches.models import CANCELLED, OPEN, STARTED, Game, RequestRecord, UserGameMapping
+from matches.services import play
+from players.models import User
+
+# How long a repeated Idempotency-Key finds its first answer.
+IDEMPOTENCY_HOURS = 24
+
+
+@dataclass(frozen=True)
+class GameOptions:
+    """What the creator of a game chooses; seats 2..50."""
+
+    map: str
+    max_players: int = rules.MAX_PLAYERS
+    min_players: int = rules.MIN_PLAYERS
+    is_private: bool = False
+    auto_start: bool = False
+
+
+def create_game(
+    host: Identity, options: GameOptions, *, now: datetime, idempotency_key: str | None = None
+) -> Game:
+    """Create a lobby with its host seated. The same key and options again give the same game.
+
+    Raises: FeatureDisabled, ValidationFailed, AlreadyInGame, IdempotencyKeyReused.
+    """
+    require_flag("game_creation_enabled")
+    rules.check_map(options.map)
+    rules.check_seats(options.max_players, options.min_players)
+    game = new_game(host, options, now=now)
+    more: dict[str, Write] = {}
+    body_hash = hashlib.sha256(json.dumps(asdict(options)).encode()).hexdigest()
+    if idempotency_key is not None:
+        expires_at = now + timedelta(hours=IDEMPOTENCY_HOURS)
+        record = RequestRecord.new(
+            host.username, idempotency_key, body_hash, game.game_id, expires_at=expires_at
+        )
+        more["request"] = record.claim(now=now)
+    try:
+        save_new_game(game, host, more, now=now)
+    except ConditionFailed as refused:
+        first = refused.failed.get("request")
+        if not isinstance(first, RequestRecord):
+            raise
+        if first.body_hash != body_hash:
+            raise IdempotencyKeyReused from refused
+        return existing_game(first.game_id)
+    return game
+
+
+def new_game(host: Identity, options: GameOptions, *, now: datetime) -> Game:
+    """Return an unsaved lobby with a fresh id, and a join code if it is private."""
+    return Game.new(
+        str(uuid.uuid4()),
+        options.map,
+        host.username,
+        now=now,
+        max_players=options.max_players,
+        min_players=options.min_players,
+        join_code=secrets.token_hex(4) if options.is_private else None,
+        auto_start=options.auto_start,
+    )
+
+
+def save_new_game(game: Game, host: Identity, more: dict[str, Write], *, now: datetime) -> None:
+    """Write a new lobby, its host's seat, his pointer, and `more`, in one transaction.
+
+    Raises: AlreadyInGame, NotAuthenticated; ConditionFailed if one of `more` is refused.
+    """
+    seat = UserGameMapping.new(game.game_id, host.username, host.display_name, now=now)
+    stale: str | None = None
+    for _ in retries.races():
+        user = User.seat(host.username, game.game_id, instead_of=stale)
+        try:
+            Game.create(game, seat, user, **more)
+        except ConditionFailed as refused:
+            if any(name in refused for name in more):
+                raise
+            stale = _stale_pointer(refused, host.username, game.game_id)
+        else:
+            hints.game_changed(game.game_id, game.map)
+            return
+
+
+def join_game(
+    player: Identity, game_id: str, *, now: datetime, join_code: str | None = None
+) -> Game:
+    """Seat a player; who sits there already gets the game as it is.
+
+    The first try reads nothing: a refusal carries the items that explain it.
+
+    Raises: FeatureDisabled, GameNotFound, GameNotOpen, WrongJoinCode, GameFull, AlreadyInGame.
+    """
+    require_flag("joining_enabled")
+    rules.check_game_id(game_id)
+    seat = UserGameMapping.new(game_id, player.username, player.display_name, now=now)
+    stale: str | None = None
+    at_last_seat: Game | None = None
+    for _ in retries.races():
+        user = User.seat(player.username, game_id, instead_of=stale)
+        try:
+            if at_last_seat is None:
+                Game.take_seat(game_id, seat, user, join_code=join_code)
+            else:
+                Game.take_last_seat(at_last_seat, seat, user, now=now)
+        except ConditionFailed as refused:
+            taken = refused.failed.get("seat")
+            if isinstance(taken, UserGameMapping):
+                return _already_seated(game_id, taken)
+            if "game" in refused:
+                game = refused.failed["game"]
+                if not isinstance(game, Game):
+                    raise GameNotFound from refused
+                rules.check_can_join(game.state, join_code)
+                at_last_seat = game if game.player_count == game.last_seat else None
+            if "user" in refused:
+                stale = _stale_pointer(refused, player.username, game_id)
+        else:
+            game = existing_game(game_id)
+            hints.game_changed(game_id, game.map)
+            return game
+    raise AssertionError("races() ends by raising")
+
+
+def leave_game(username: str, game_id: str, *, now: datetime) -> Game:
+    """Give a seat back (lobby), or be eliminated without a killer (running game).
+
+    Never blocked by a switch. The host's role passes on; the last one out cancels the lobby.
+
+    Raises: GameNotFound, NotInGame, GameNotOpen if the game is over.
+    """
+    for _ in retries.races():
+        game, roster = load(game_id)
+        seat = seat_of(roster, username)
+        if game.status == STARTED:
+            if not seat.is_alive:
+                return game
+            return play.take_out(game_id, username, None, now=now)
+        rules.check_is_open(game.state)
+        if _free(game, roster, seat, now=now):
+            return existing_game(game_id)
+    raise AssertionError("races() ends by raising")
+
+
+def kick_player(host: str | None, game_id: str, username: str, *, now: datetime) -> Game:
+    """Take a player out of the lobby; `host` is None for an operator. The player may join again.
+
+    Raises: GameNotFound, NotHost, GameNotOpen, NotInGame, ValidationFailed.
+    """
+    if host == username:
+        raise ValidationFailed("A host cannot kick himself; he can leave.")
+    for _ in retries.races():
+        game, roster = load(game_id)
+        if host is not None:
+            rules.check_is_host(game.state, host)
+        rules.check_is_open(game.state)
+        if _free(game, roster, seat_of(roster, username), now=now):
+            return existing_game(game_id)
+    raise AssertionError("races() ends by raising")
+
+
+def start_game(username: str, game_id: str, *, now: datetime) -> Game:
+    """Start; starting a game that the same host has started gives the same game.
+
+    Raises: GameNotFound, NotHost, GameNotOpen, NotEnoughPlayers.
+    """
+    for _ in retries.races():
+        game = existing_game(game_id)
+        rules.check_is_host(game.state, username)
+        if game.status == STARTED:
+            return game
+        rules.check_can_start(game.state, username)
+        try:
+            game = Game.start(game, now=now)
+        except ConditionFailed:
+            continue
+        hints.game_changed(game_id, game.map)
+        return game
+    raise AssertionError("races() ends by raising")
+
+
+def cancel_game(username: str | None, game_id: str, *, now: datetime) -> Game:
+    """Cancel a lobby (again: the same answer); `username` is None for an operator.
+
+    Raises: GameNotFound, NotHost, GameNotOpen if it has started.
+    """
+    for _ in retries.races():
+        game = existing_game(game_id)
+        if username is not None:
+            rules.check_is_host(game.state, username)
+        if game.status == CANCELLED:
+            return game
+        rules.check_is_open(game.state)
+        try:
+            game = Game.end(game, CANCELLED, now=now)
+        except ConditionFailed:
+            continue
+        hints.game_changed(game_id, game.map)
+        return game
+    raise AssertionError("races() ends by raising")
+
+
+def existing_game(game_id: str) -> Game:
+    """Read a game, strongly.
+
+    Raises: GameNotFound.
+    """
+    rules.check_game_id(game_id)
+    game = Game.by_id(game_id, consistent=True)
+    if game is None:
+        raise GameNotFound
+    return game
+
+
+def load(game_id: str) -> tuple[Game, list[UserGameMapping]]:
+    """Read a game and its roster, strongly.
+
+    Raises: GameNotFound.
+    """
+    rules.check_game_id(game_id)
+    game, roster = Game.with_roster(game_id, consistent=True)
+    if game is None:
+        raise GameNotFound
+    return game, roster
+
+
+def seat_of(roster: list[UserGameMapping], username: str) -> UserGameMapping:
+    """Raises: NotInGame."""
+    for seat in roster:
+        if seat.username == username and not seat.is_deleted:
+            return seat
+    raise NotInGame(f"{username} is not in this game.")
+
+
+def _free(
+    game: Game, roster: list[UserGameMapping], seat: UserGameMapping, *, now: datetime
+) -> bool:
+    """Free one seat of a lobby; False if the lobby changed meanwhile."""
+    host = rules.next_host(game.state, [other.state for other in roster], seat.username)
+    user: Write | None = User.unseat(seat.username, game.game_id)
+    while True:
+        try:
+            if host is None:
+                Game.cancel_empty(game, seat, user=user, now=now)
+            else:
+                Game.free_seat(game, seat, host=host, user=user)
+        except ConditionFailed as refused:
+            if "game" in refused or "seat" in refused:
+                return False
+            # He points elsewhere (an imported game) or is gone: his seat is freed all the same.
+            user = None
+        else:
+            hints.game_changed(game.game_id, game.map)
+            return True
+
+
+def _already_seated(game_id: str, seat: UserGameMapping) -> Game:
+    game = existing_game(game_id)
+    if game.status in {OPEN, STARTED} and seat.is_alive:
+        return game
+    raise GameNotOpen("You were in this game, and it is over for you.")
+
+
+def _stale_pointer(refused: ConditionFailed, username: str, game_id: str) -> str | None:
+    """Return the pointer that may be replaced, or None if it was cleared meanwhile.
+
+    Raises: NotAuthenticated if the account is gone, AlreadyInGame if the pointer is true.
+    """
+    user = refused.failed.get("user")
+    if not isinstance(user, User):
+        raise NotAuthenticated
+    pointer = user.current_game
+    if pointer is None or pointer == game_id:
+        return pointer
+    game, seat = UserGameMapping.with_game(pointer, username)
+    if game and seat and seat.is_alive and game.status in {OPEN, STARTED}:
+        raise AlreadyInGame(game_id=pointer)
+    return pointer

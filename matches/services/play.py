@@ -1,0 +1,108 @@
+"""A running game: eliminations, and how they settle results."""
+
+from datetime import datetime
+
+from django.conf import settings
+
+from gameserver import hints, retries
+from gameserver.auth import Identity
+from gameserver.errors import GameNotFound
+from gameserver.models import ConditionFailed, Write
+from matches import rules
+from matches.models import FINISHED, Game, UserGameMapping
+from players.models import User
+from settings_singleton.cache import flags
+
+
+def eliminate_player(
+    reporter: Identity, game_id: str, victim: str, killer: str | None, *, now: datetime
+) -> tuple[Game, rules.Elimination]:
+    """Record an elimination and, with the last one, the winner and his reward.
+
+    `killer` is the reporter himself for players; a referee names one, or none.
+
+    Raises: NotReferee, GameNotFound, GameNotOpen, NotInGame, NotAlive, ValidationFailed.
+    """
+    rules.check_can_report(settings.ELIMINATION_AUTHORITY, reporter.role, reporter.username, killer)
+    return _take_out(game_id, victim, killer, now=now)
+
+
+def take_out(game_id: str, victim: str, killer: str | None, *, now: datetime) -> Game:
+    """Eliminate without asking who reports it: a player who leaves, or whom an operator removes.
+
+    Raises: GameNotFound, GameNotOpen, NotInGame, NotAlive.
+    """
+    return _take_out(game_id, victim, killer, now=now)[0]
+
+
+def _take_out(
+    game_id: str, victim: str, killer: str | None, *, now: datetime
+) -> tuple[Game, rules.Elimination]:
+    rules.check_game_id(game_id)
+    without: set[str] = set()
+    for _ in retries.races():
+        game, roster = Game.with_roster(game_id, consistent=True)
+        if game is None:
+            raise GameNotFound
+        result = rules.eliminate(game.state, [seat.state for seat in roster], victim, killer)
+        try:
+            _write(
+                game, {seat.username: seat for seat in roster}, victim, killer, result, without, now
+            )
+        except ConditionFailed as refused:
+            # Somebody was faster: load and decide again. An account deleted meanwhile has no
+            # stats to settle; its seat still gets its placement.
+            without |= {name for name, item in refused.failed.items() if item is None}
+            continue
+        hints.game_changed(game_id, game.map)
+        game.alive_count = result.alive_count
+        game.winner = result.winner
+        game.status = FINISHED if result.winner else game.status
+        game.version = int(game.version) + 1
+        return game, result
+    raise AssertionError("races() ends by raising")
+
+
+def _write(
+    game: Game,
+    seats: dict[str, UserGameMapping],
+    victim: str,
+    killer: str | None,
+    result: rules.Elimination,
+    without: set[str],
+    now: datetime,
+) -> None:
+    """Write one elimination: victim, killer, game and victim's stats; the last also the winner's."""
+    out = seats[victim]
+    players = {"victim": out.settle(placement=result.placement, eliminated_by=killer)}
+    # In an imported game his pointer may be to another one.
+    clear_pointer = not game.is_imported
+    users: dict[str, Write] = {
+        "victim_stats": User.settle(
+            victim,
+            kills=int(out.kills or 0),
+            is_winner=False,
+            coins=0,
+            clear_pointer=clear_pointer,
+        )
+    }
+    if result.winner is None:
+        if killer is not None:
+            players["killer"] = seats[killer].score_kill()
+        Game.eliminate(game, players, _except(users, without))
+        return
+    last = seats[result.winner]
+    kills = int(last.kills or 0) + (1 if killer == last.username else 0)
+    players["winner"] = last.settle(placement=1, eliminated_by=None, kills=kills)
+    users["winner_stats"] = User.settle(
+        last.username,
+        kills=kills,
+        is_winner=True,
+        coins=flags.win_reward_coins,
+        clear_pointer=clear_pointer,
+    )
+    Game.finish(game, players, _except(users, without), winner=last.username, now=now)
+
+
+def _except(users: dict[str, Write], without: set[str]) -> dict[str, Write]:
+    return {name: write for name, write in users.items() if name not in without}

@@ -1,0 +1,1 @@
+"""Accounts: users, guests, credentials, sessions, the leaderboard."""
