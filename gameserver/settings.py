@@ -73,9 +73,9 @@ CHANNEL_LAYERS = {
 }
 
 # Who may talk to us
-ALLOWED_HOSTS: list[str] = env.list(
-    "ALLOWED_HOSTS", default=[] if IS_PRODUCTION else ["localhost", "127.0.0.1", "[::1]"]
-)
+ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=[])
+if not ALLOWED_HOSTS and not IS_PRODUCTION:
+    ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 if IS_PRODUCTION and (not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS):
     raise ImproperlyConfigured("ALLOWED_HOSTS must name the hosts that production serves.")
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
@@ -153,7 +153,8 @@ TEMPLATES = [
 ]
 
 # Staff accounts, their sessions and the admin log; never game data.
-DATABASES = {"default": env.db("DATABASE_URL", f"sqlite:///{DATA_DIR / 'staff.sqlite3'}")}
+DATABASE_URL: str = env.str("DATABASE_URL", "") or f"sqlite:///{DATA_DIR / 'staff.sqlite3'}"
+DATABASES = {"default": env.db_url_config(DATABASE_URL)}
 # Under ASGI a request's threads change, so a kept connection is one that leaks.
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
