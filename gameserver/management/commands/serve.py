@@ -18,6 +18,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from gameserver import commands, engine
+from gameserver.errors import GameServerError
 
 GRACEFUL_SHUTDOWN_SECONDS = 10
 # Larger messages end the connection before they are held in memory; our own limit is far below.
@@ -71,7 +72,11 @@ class Command(BaseCommand):
             return
         from gameserver.demo import create_demo_data
 
-        create_demo_data()
+        try:
+            create_demo_data()
+        except GameServerError as error:
+            # Killed half-way the last time, or switched off by an operator since.
+            self.stderr.write(f"The demo data is incomplete: {error}")
         done.touch()
 
     def _print_addresses(self, listener: socket.socket) -> None:
