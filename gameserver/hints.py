@@ -59,7 +59,7 @@ def give(hint: Hint) -> None:
     for listener in tuple(_listeners):
         try:
             listener(hint)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (the write it tells of is done)
             _log.error("hint_listener_failed", hint=repr(hint), exc_info=error)
 
 

@@ -8,7 +8,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import structlog
 from django.conf import settings
@@ -95,7 +95,8 @@ class Item(Model):
         pending = [{"PK": pk, "SK": sk} for pk, sk in keys]
         while pending:
             response = cls._get_connection().batch_get_item(
-                pending[:100], consistent_read=consistent
+                cast(list[str], pending[:100]),  # pynamodb's own type is too narrow
+                consistent_read=consistent,
             )
             unprocessed = response.get("UnprocessedKeys", {}).get(table_name, {}).get("Keys", [])
             pending = pending[100:] + [
@@ -203,7 +204,9 @@ class Item(Model):
 
     @classmethod
     def update_one(cls, write: Write) -> Self:
-        """Send one `change` as a plain UpdateItem (half a transaction's price); return the new item.
+        """Send one `change` as a plain UpdateItem (half a transaction's price).
+
+        Returns the item as it is afterwards.
 
         Raises: ConditionFailed, with the item under the name "item".
         """
@@ -301,10 +304,9 @@ def table_differences() -> list[str]:
         if _keys(found[name]["KeySchema"]) != _keys(index["key_schema"]):
             differences.append(f"index {name} has keys {_keys(found[name]['KeySchema'])}")
         projected = set(found[name]["Projection"].get("NonKeyAttributes", []))
-        for attribute in set(index["projection"]["NonKeyAttributes"]) - projected:
-            differences.append(f"index {name} does not project {attribute}")
-        for attribute in projected - set(index["projection"]["NonKeyAttributes"]):
-            differences.append(f"index {name} projects {attribute} for nothing")
+        designed = set(index["projection"]["NonKeyAttributes"])
+        differences += [f"index {name} does not project {one}" for one in designed - projected]
+        differences += [f"index {name} projects {one} for nothing" for one in projected - designed]
     if actual.get("BillingModeSummary", {}).get("BillingMode") != Item.Meta.billing_mode:
         differences.append(f"billing mode is not {Item.Meta.billing_mode}")
     ttl = connection._make_api_call("DescribeTimeToLive", {"TableName": Item.Meta.table_name})
@@ -313,5 +315,5 @@ def table_differences() -> list[str]:
     return sorted(differences)
 
 
-def _keys(schema: list[dict[str, str]]) -> str:
+def _keys(schema: Any) -> str:
     return ", ".join(sorted(f"{key['KeyType']} {key['AttributeName']}" for key in schema))

@@ -12,11 +12,8 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import structlog
-from botocore.exceptions import (
-    ClientError,
-    ConnectionError,
-    HTTPClientError,
-)
+from botocore.exceptions import ClientError, HTTPClientError
+from botocore.exceptions import ConnectionError as EndpointConnectionError
 from prometheus_client import Counter
 
 from gameserver.errors import TryAgain
@@ -83,7 +80,7 @@ def races() -> Iterator[int]:
 
 def retry_cause(error: Exception) -> str | None:
     """Name why a call is worth repeating, or None if its answer is final."""
-    if isinstance(error, ConnectionError | HTTPClientError):
+    if isinstance(error, EndpointConnectionError | HTTPClientError):
         return type(error).__name__
     if not isinstance(error, ClientError):
         return None

@@ -140,7 +140,7 @@ def connect(schema: ModelSchema) -> TableConnection:
     Raises: EngineNotRunning when the embedded engine is wanted and none runs.
     """
     table_name = settings.DYNAMODB_TABLE
-    # An engine on loopback wants some credentials to be there; any others come from the environment.
+    # The embedded engine wants any credentials; other endpoints get the environment's.
     credentials = "local" if settings.DYNAMODB_ENDPOINT_URL == "embedded" else None
     connection = _RetryingConnection(
         region=settings.AWS_REGION,

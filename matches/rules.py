@@ -161,14 +161,10 @@ def next_host(game: GameState, roster: Sequence[PlayerState], leaving: str) -> s
     return min(others, key=lambda player: (player.joined_at, player.username)).username
 
 
-def listing_state(
-    status: str, player_count: int, max_players: int, *, is_private: bool
-) -> str | None:
-    """Return under which state a game is listed: OPEN, FULL, PRIVATE, STARTED, or None (ended)."""
+def listing_state(status: str, player_count: int, max_players: int, *, is_private: bool) -> str:
+    """Return under which state a current game is listed: OPEN, FULL, PRIVATE or STARTED."""
     if status == "STARTED":
         return "STARTED"
-    if status != "OPEN":
-        return None
     if is_private:
         return "PRIVATE"
     return "FULL" if player_count >= max_players else "OPEN"

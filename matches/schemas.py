@@ -51,7 +51,7 @@ class EliminationOut(Schema):
 
 
 class GameOut(Schema):
-    """A game; `alive_count` is null before the start; `join_code` only for those who may know it."""
+    """A game; `alive_count` is null before the start, `join_code` unless one may know it."""
 
     game_id: str
     map: str

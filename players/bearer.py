@@ -18,7 +18,9 @@ class Bearer(HttpBearer):
         """Raises: NotAuthenticated, Banned."""
         now = timezone.now()
         known = sessions.cached_identity(token, now=now)
-        return known or await run_blocking(sessions.authenticate, token, now=now)
+        if known is not None:
+            return known
+        return await run_blocking(sessions.authenticate, token, now=now)
 
 
 bearer = Bearer()

@@ -15,7 +15,7 @@ def current_game(user: User) -> str | None:
     """Return the game a player really is in: his pointer, unless it is stale."""
     if user.current_game is None:
         return None
-    game, seat = UserGameMapping.with_game(user.current_game, user.username)
+    game, seat = Game.with_seat(user.current_game, user.username)
     if game and seat and seat.is_alive and game.status in {OPEN, STARTED}:
         return str(user.current_game)
     return None

@@ -296,7 +296,7 @@ def _stale_pointer(refused: ConditionFailed, username: str, game_id: str) -> str
     pointer = user.current_game
     if pointer is None or pointer == game_id:
         return pointer
-    game, seat = UserGameMapping.with_game(pointer, username)
+    game, seat = Game.with_seat(pointer, username)
     if game and seat and seat.is_alive and game.status in {OPEN, STARTED}:
         raise AlreadyInGame(game_id=pointer)
     return pointer

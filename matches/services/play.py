@@ -46,9 +46,7 @@ def _take_out(
             raise GameNotFound
         result = rules.eliminate(game.state, [seat.state for seat in roster], victim, killer)
         try:
-            _write(
-                game, {seat.username: seat for seat in roster}, victim, killer, result, without, now
-            )
+            _write(game, roster, victim, killer, result, without=without, now=now)
         except ConditionFailed as refused:
             # Somebody was faster: load and decide again. An account deleted meanwhile has no
             # stats to settle; its seat still gets its placement.
@@ -65,14 +63,16 @@ def _take_out(
 
 def _write(
     game: Game,
-    seats: dict[str, UserGameMapping],
+    roster: list[UserGameMapping],
     victim: str,
     killer: str | None,
     result: rules.Elimination,
+    *,
     without: set[str],
     now: datetime,
 ) -> None:
-    """Write one elimination: victim, killer, game and victim's stats; the last also the winner's."""
+    """Write victim, killer, game and the victim's stats; the last one also the winner's."""
+    seats = {seat.username: seat for seat in roster}
     out = seats[victim]
     players = {"victim": out.settle(placement=result.placement, eliminated_by=killer)}
     # In an imported game his pointer may be to another one.

@@ -1,6 +1,6 @@
-"""A game, its roster, and the small items around them."""
+"""The game item: its state, its listing, and every transition as one conditional write."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Self
 
@@ -16,8 +16,9 @@ from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 
 from gameserver import table
 from gameserver.capacity import access_pattern
-from gameserver.models import ConditionFailed, Item, Page, RawItem, Write, transact
-from matches.rules import GameState, PlayerState, listing_state
+from gameserver.models import Item, Page, Write, transact
+from matches.models.mapping import UserGameMapping
+from matches.rules import GameState, listing_state
 
 OPEN, STARTED, FINISHED, CANCELLED = "OPEN", "STARTED", "FINISHED", "CANCELLED"
 
@@ -52,33 +53,12 @@ class GameListingIndex(GlobalSecondaryIndex["Game"]):
     listed_at = UnicodeAttribute(range_key=True)
 
 
-class MatchHistoryIndex(GlobalSecondaryIndex["UserGameMapping"]):
-    """A player's memberships by time."""
-
-    class Meta:
-        index_name = "MatchHistoryIndex"
-        projection = IncludeProjection(
-            [
-                "kind",
-                "game_id",
-                "username",
-                "display_name",
-                "is_alive",
-                "kills",
-                "placement",
-                "is_settled",
-            ]
-        )
-
-    history_of = UnicodeAttribute(hash_key=True)
-    joined_at = UTCDateTimeAttribute(range_key=True)
-
-
 class Game(Item, discriminator="GAME"):
-    """GAME#{game_id} / #METADATA#{game_id}: the state of one game; every transition adds 1 to `version`.
+    """GAME#{game_id} / #METADATA#{game_id}: the state of one game.
 
-    `last_seat` is `max_players - 1`: DynamoDB conditions cannot subtract. `alive_count` is null
-    before the start. `listed_at` is "{created_at}#{game_id}", so every entry of the index differs.
+    Every transition adds 1 to `version`. `last_seat` is `max_players - 1`: DynamoDB conditions
+    cannot subtract. `alive_count` is null before the start. `listed_at` is
+    "{created_at}#{game_id}", so every entry of the index differs.
     """
 
     game_id = UnicodeAttribute()
@@ -151,13 +131,11 @@ class Game(Item, discriminator="GAME"):
         game.listing = game.listing_for(OPEN, 1)
         return game
 
-    def listing_for(self, status: str, player_count: int) -> str | None:
-        """Return the index key of this game in a state, or None when it is not to be listed."""
+    def listing_for(self, status: str, player_count: int) -> str:
+        """Return the index key of this game while it is OPEN or STARTED."""
         state = listing_state(
             status, player_count, int(self.max_players), is_private=self.is_private
         )
-        if state is None:
-            return None
         return table.listing_key(state, self.map, table.shard_of(self.game_id))
 
     @classmethod
@@ -170,7 +148,7 @@ class Game(Item, discriminator="GAME"):
     @access_pattern("read game and players")
     def with_roster(
         cls, game_id: str, *, consistent: bool = False
-    ) -> tuple[Self | None, list["UserGameMapping"]]:
+    ) -> tuple[Self | None, list[UserGameMapping]]:
         """Read a game and its roster, longest-seated first: ONE Query, 0.5 RCU per 4 KB."""
         first, last = table.GAME_AND_ROSTER
         items = Item.read_all(
@@ -179,6 +157,16 @@ class Game(Item, discriminator="GAME"):
         game = next((item for item in items if isinstance(item, cls)), None)
         roster = [item for item in items if isinstance(item, UserGameMapping)]
         return game, sorted(roster, key=lambda player: (player.joined_at, player.username))
+
+    @classmethod
+    @access_pattern("read game and seat")
+    def with_seat(cls, game_id: str, username: str) -> tuple[Self | None, UserGameMapping | None]:
+        """Read a game and one seat of it: one consistent BatchGetItem, 2 RCU."""
+        keys = [table.game_key(game_id), table.mapping_key(game_id, username)]
+        found = cls.read_many(keys, consistent=True)
+        game = next((item for item in found if isinstance(item, cls)), None)
+        seat = next((item for item in found if isinstance(item, UserGameMapping)), None)
+        return game, seat
 
     @classmethod
     @access_pattern("read games")
@@ -217,7 +205,7 @@ class Game(Item, discriminator="GAME"):
 
     @classmethod
     @access_pattern("create game")
-    def create(cls, game: Self, seat: "UserGameMapping", user: Write, **more: Write) -> None:
+    def create(cls, game: Self, seat: UserGameMapping, user: Write, **more: Write) -> None:
         """Create a lobby and seat its host: ONE TransactWrite.
 
         6 WCU, 1 each on GameListingIndex and MatchHistoryIndex; 2 WCU more for each extra item
@@ -232,7 +220,7 @@ class Game(Item, discriminator="GAME"):
     def take_seat(
         cls,
         game_id: str,
-        seat: "UserGameMapping",
+        seat: UserGameMapping,
         user: Write,
         *,
         join_code: str | None,
@@ -252,7 +240,7 @@ class Game(Item, discriminator="GAME"):
     @classmethod
     @access_pattern("join game, last seat")
     def take_last_seat(
-        cls, game: Self, seat: "UserGameMapping", user: Write, *, now: datetime
+        cls, game: Self, seat: UserGameMapping, user: Write, *, now: datetime
     ) -> None:
         """Take the last seat, and leave the open list (or start) in the same write.
 
@@ -282,9 +270,7 @@ class Game(Item, discriminator="GAME"):
 
     @classmethod
     @access_pattern("leave lobby")
-    def free_seat(
-        cls, seen: Self, seat: "UserGameMapping", *, host: str, user: Write | None
-    ) -> None:
+    def free_seat(cls, seen: Self, seat: UserGameMapping, *, host: str, user: Write | None) -> None:
         """Give a seat back, and the host's role on: ONE TransactWrite, 6 WCU.
 
         1 on GameListingIndex (2 if the lobby was full), 1 on MatchHistoryIndex.
@@ -329,7 +315,7 @@ class Game(Item, discriminator="GAME"):
     @classmethod
     @access_pattern("leave lobby, last player")
     def cancel_empty(
-        cls, seen: Self, seat: "UserGameMapping", *, user: Write | None, now: datetime
+        cls, seen: Self, seat: UserGameMapping, *, user: Write | None, now: datetime
     ) -> None:
         """The last player out cancels the lobby: ONE TransactWrite, 6 WCU and 1 on each index.
 
@@ -382,167 +368,9 @@ class Game(Item, discriminator="GAME"):
             cls.listed_at.remove(),
         ]
 
-    def if_unchanged(self, actions: list[Action]) -> Write:
+    def if_unchanged(self, actions: Sequence[Action]) -> Write:
         """Return a change that only applies to the version that was seen."""
         return self.change(actions, type(self).version == int(self.version))
-
-
-class UserGameMapping(Item, discriminator="USER_GAME"):
-    """GAME#{game_id} / USER#{username}: one player's seat, and his result once he is out.
-
-    `placement` is 1 for the winner. `is_settled`: his stats have counted this membership, in the
-    same transaction. `kills` and `placement` are null where an imported game did not know them.
-    Readable as history through `history_of`, which deleting the account removes.
-    """
-
-    game_id = UnicodeAttribute()
-    username = UnicodeAttribute()
-    display_name = UnicodeAttribute()
-    joined_at = UTCDateTimeAttribute()
-    history_of = UnicodeAttribute(null=True)
-    is_alive = BooleanAttribute(default=True)
-    kills = NumberAttribute(null=True)
-    placement = NumberAttribute(null=True)
-    eliminated_by = UnicodeAttribute(null=True)
-    is_settled = BooleanAttribute(default=False)
-    is_deleted = BooleanAttribute(null=True)
-
-    by_player = MatchHistoryIndex()
-
-    @classmethod
-    def new(cls, game_id: str, username: str, display_name: str, *, now: datetime) -> Self:
-        """Return an unsaved seat."""
-        return cls(
-            *table.mapping_key(game_id, username),
-            game_id=game_id,
-            username=username,
-            display_name=display_name,
-            joined_at=now,
-            history_of=username,
-            kills=0,
-        )
-
-    @property
-    def state(self) -> PlayerState:
-        """The plain state that the rules decide on."""
-        return PlayerState(self.username, self.joined_at, self.is_alive)
-
-    @classmethod
-    @access_pattern("read game and seat")
-    def with_game(cls, game_id: str, username: str) -> tuple[Game | None, Self | None]:
-        """Read a game and one seat of it: one consistent BatchGetItem, 2 RCU."""
-        keys = [table.game_key(game_id), table.mapping_key(game_id, username)]
-        found = cls.read_many(keys, consistent=True)
-        game = next((item for item in found if isinstance(item, Game)), None)
-        seat = next((item for item in found if isinstance(item, cls)), None)
-        return game, seat
-
-    @classmethod
-    @access_pattern("match history")
-    def history(cls, username: str, *, limit: int, start_key: RawItem | None = None) -> Page[Self]:
-        """Read a player's memberships, newest first: ONE Query, 0.5 RCU per 4 KB; may lag behind."""
-        return cls.read_page(
-            username, index="MatchHistoryIndex", limit=limit, start_key=start_key, forward=False
-        )
-
-    @classmethod
-    @access_pattern("anonymise seat")
-    def anonymise(cls, game_id: str, username: str) -> None:
-        """Take a deleted account's membership out of its history: one UpdateItem, 1 WCU and 1 on the index.
-
-        Raises: ConditionFailed if there is no such seat.
-        """
-        cls.update_one(
-            cls.at(table.mapping_key(game_id, username)).change(
-                [cls.is_deleted.set(True), cls.history_of.remove()]
-            )
-        )
-
-    def score_kill(self) -> Write:
-        """Count a kill for a player who is still in the game."""
-        cls = type(self)
-        return self.change([cls.kills.add(1)], cls.is_alive == True)  # noqa: E712
-
-    def settle(
-        self, *, placement: int, eliminated_by: str | None, kills: int | None = None
-    ) -> Write:
-        """Write the result of a player who is still in; `kills` if the same write adds one.
-
-        The condition holds his kills still: they go into his stats in the same transaction.
-        """
-        cls = type(self)
-        actions: list[Action] = [cls.placement.set(placement), cls.is_settled.set(True)]
-        if placement > 1:
-            actions.append(cls.is_alive.set(False))
-        if eliminated_by is not None:
-            actions.append(cls.eliminated_by.set(eliminated_by))
-        if kills is not None:
-            actions.append(cls.kills.set(kills))
-        seen = cls.kills.does_not_exist() if self.kills is None else cls.kills == int(self.kills)
-        return self.change(actions, (cls.is_alive == True) & seen)  # noqa: E712
-
-
-class QuickJoinPointer(Item, discriminator="QUICK_JOIN"):
-    """QUICKJOIN#{map} / #METADATA: the lobby that quick-join last created on a map.
-
-    Creating the next one swaps it, so two players at once cannot create two.
-    """
-
-    game_id = UnicodeAttribute()
-
-    @classmethod
-    @access_pattern("read quick-join pointer")
-    def on_map(cls, game_map: str) -> Self | None:
-        """Read a map's pointer: one consistent GetItem, 1 RCU."""
-        return cls.read(table.quick_join_key(game_map), consistent=True)
-
-    @classmethod
-    def swap(cls, game_map: str, seen: str | None, game_id: str) -> Write:
-        """Point to a new lobby, if the pointer is still what was seen."""
-        condition = cls.PK.does_not_exist() if seen is None else cls.game_id == seen
-        return cls(*table.quick_join_key(game_map), game_id=game_id).put(condition)
-
-
-class RequestRecord(Item, discriminator="REQUEST"):
-    """REQUEST#{username}#{digest of the key} / #METADATA: what an Idempotency-Key created."""
-
-    body_hash = UnicodeAttribute()
-    game_id = UnicodeAttribute()
-
-    @classmethod
-    def new(
-        cls, username: str, key: str, body_hash: str, game_id: str, *, expires_at: datetime
-    ) -> Self:
-        """Return an unsaved record."""
-        return cls(
-            *table.request_key(username, key),
-            body_hash=body_hash,
-            game_id=game_id,
-            expires_at=expires_at,
-        )
-
-    def claim(self, *, now: datetime) -> Write:
-        """Write the record where none, or an expired one, stands (TTL deletes late)."""
-        cls = type(self)
-        return self.put(cls.PK.does_not_exist() | (cls.expires_at < now))
-
-
-class Lease(Item, discriminator="LEASE"):
-    """LEASE#{name} / #METADATA: which process does a task that only one should do."""
-
-    owner = UnicodeAttribute()
-
-    @classmethod
-    @access_pattern("take lease")
-    def take(cls, name: str, owner: str, *, now: datetime, until: datetime) -> bool:
-        """Take or renew a lease: one TransactWrite of one item, 2 WCU. False if another holds it."""
-        free = cls.PK.does_not_exist() | (cls.owner == owner) | (cls.expires_at < now)
-        lease = cls(*table.lease_key(name), owner=owner, expires_at=until)
-        try:
-            transact(lease=lease.put(free))
-        except ConditionFailed:
-            return False
-        return True
 
 
 def _code_fits(join_code: str | None) -> Condition:

@@ -1,0 +1,17 @@
+"""A game, its roster, and the small items around them; one module per entity."""
+
+from matches.models.game import CANCELLED, FINISHED, OPEN, STARTED, Game
+from matches.models.mapping import UserGameMapping
+from matches.models.support import Lease, QuickJoinPointer, RequestRecord
+
+__all__ = [
+    "CANCELLED",
+    "FINISHED",
+    "OPEN",
+    "STARTED",
+    "Game",
+    "Lease",
+    "QuickJoinPointer",
+    "RequestRecord",
+    "UserGameMapping",
+]
