@@ -32,8 +32,8 @@ def create_demo_data() -> None:
 
 def _guest(name: str) -> Identity:
     now = timezone.now()
-    user, tokens, is_new = accounts.guest_login(f"demo-device-{name}", now=now)
-    if is_new:
+    user, tokens, _ = accounts.guest_login(f"demo-device-{name}", now=now)
+    if user.display_name != name:
         accounts.rename(user.username, name)
     return sessions.authenticate(tokens.access_token, now=now)
 

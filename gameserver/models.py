@@ -188,7 +188,8 @@ class Item(Model):
 
     def change(self, actions: Sequence[Action], condition: Condition | None = None) -> Write:
         """Update attributes of an existing item: never creates one, keeps unknown attributes."""
-        condition = type(self).PK.exists() & condition
+        exists = type(self).PK.exists()
+        condition = exists if condition is None else exists & condition
         return Write(
             "update", self.get_update_kwargs_from_instance([*actions], condition, "ALL_OLD")
         )
