@@ -7,7 +7,8 @@ twice, and one beside the transaction is lost with a crash between the two. It c
 
 import random
 
-from settings_singleton.models import COUNTER_SHARDS, CounterShard, Write
+from gameserver.models import Write
+from settings_singleton.models import COUNTER_SHARDS, CounterShard
 
 COUNTERS = ("players_signed_up", "games_finished", "eliminations")
 

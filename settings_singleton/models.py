@@ -221,13 +221,13 @@ os.register_at_fork(after_in_child=_after_fork)
 class CounterShard(Item, discriminator="COUNTER"):
     """COUNTER#{name} / SHARD#{n}: a part of one global count; the parts add up to the total."""
 
-    count = NumberAttribute()
+    amount = NumberAttribute()
 
     @classmethod
     def adding(cls, name: str, shard: int, amount: int) -> Write:
         """Add to one shard, creating it if need be: for the transaction of what is counted."""
         item = cls.at(table.counter_key(name, shard))
-        actions = [cls.kind.set(cls), cls.count.add(amount)]
+        actions: list[Action] = [cls.kind.set(cls), cls.amount.add(amount)]
         return Write("update", item.get_update_kwargs_from_instance(actions, None, "ALL_OLD"))
 
     @classmethod
@@ -239,5 +239,5 @@ class CounterShard(Item, discriminator="COUNTER"):
         totals = dict.fromkeys(names, 0)
         for item in cls.read_many(keys):
             if isinstance(item, cls):
-                totals[names_by_pk[item.PK]] += int(item.count)
+                totals[names_by_pk[item.PK]] += int(item.amount)
         return totals
