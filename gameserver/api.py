@@ -109,12 +109,12 @@ def on_invalid_request(request: HttpRequest, error: ValidationError) -> HttpResp
 
 @api.exception_handler(HttpError)
 def on_malformed_body(request: HttpRequest, error: HttpError) -> HttpResponse:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, RequestDataTooBig):
-            return problems.problem(BodyTooLarge())
-        cause = cause.__cause__ or cause.__context__
     return problems.problem(MalformedRequest())
+
+
+@api.exception_handler(RequestDataTooBig)
+def on_large_body(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+    return problems.problem(BodyTooLarge())
 
 
 @api.exception_handler(Exception)

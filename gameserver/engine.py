@@ -14,10 +14,12 @@ import platform
 import signal
 import socket
 import subprocess
+import tempfile
 import time
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from django.conf import settings
 
@@ -29,6 +31,7 @@ LOCK_DEADLINE_SECONDS = 2.0
 POLL_SECONDS = 0.005
 # The chosen port can be taken by somebody else before the engine binds it.
 PORT_ATTEMPTS = 3
+LISTENING = "listening on"
 
 ENGINE_FOLDER = Path(__file__).resolve().parent.parent / "engine"
 
@@ -216,11 +219,9 @@ class EmbeddedEngine:
     def _start_once(self, binary: Path) -> None:
         port = free_port()
         command: list[str | Path] = [binary, "serve", "--host", "127.0.0.1", "--port", str(port)]
-        log: Any = subprocess.DEVNULL
         if self.data_dir is not None:
             command += ["--db-path", self.data_dir / "dynamodb.sqlite3"]
-            log = (self.data_dir / "engine.log").open("wb")
-        try:
+        with self._open_log() as log:
             self._process = subprocess.Popen(  # noqa: S603 (nothing of it comes from outside)
                 command,
                 stdin=subprocess.DEVNULL,
@@ -232,29 +233,32 @@ class EmbeddedEngine:
                 pass_fds=() if self._lock is None else (self._lock,),
                 preexec_fn=_die_with_parent(os.getpid()),  # noqa: PLW1509 (touches no Python lock)
             )
-        finally:
-            if log is not subprocess.DEVNULL:
-                log.close()
-        self._wait_until_it_answers(self._process, port)
+            self._wait_until_it_answers(self._process, port, log)
         self.url = f"http://127.0.0.1:{port}"
 
-    def _wait_until_it_answers(self, process: subprocess.Popen[bytes], port: int) -> None:
+    def _open_log(self) -> IO[bytes]:
+        if self.data_dir is None:
+            return tempfile.TemporaryFile()
+        return (self.data_dir / "engine.log").open("w+b")
+
+    def _wait_until_it_answers(
+        self, process: subprocess.Popen[bytes], port: int, log: IO[bytes]
+    ) -> None:
         deadline = time.monotonic() + START_DEADLINE_SECONDS
         while time.monotonic() < deadline:
-            if process.poll() is not None:
-                raise EngineError(f"The embedded engine ended at start: {self._last_words()}")
-            if _is_engine(port):
+            has_ended = process.poll() is not None
+            # pread: the engine writes at the offset that seeking would move.
+            lines = os.pread(log.fileno(), 65_536, 0).decode(errors="replace").strip().splitlines()
+            if has_ended:
+                words = lines[-1] if lines else "it wrote nothing."
+                raise EngineError(f"The embedded engine ended at start: {words}")
+            # Its own word that it has the port: what answers there may be another engine.
+            if any(LISTENING in line for line in lines) and _answers(port):
                 return
             time.sleep(POLL_SECONDS)
         process.kill()
         process.wait()
         raise EngineError(f"The embedded engine did not answer in {START_DEADLINE_SECONDS:.0f} s.")
-
-    def _last_words(self) -> str:
-        if self.data_dir is None:
-            return "no log is kept in memory mode."
-        lines = (self.data_dir / "engine.log").read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it wrote nothing."
 
     def _publish(self, data_dir: Path) -> None:
         draft = data_dir / "engine.json.new"
@@ -262,12 +266,11 @@ class EmbeddedEngine:
         draft.replace(data_dir / "engine.json")
 
 
-def _is_engine(port: int) -> bool:
-    """Tell an answering engine from silence, and from a stranger who took the port first."""
+def _answers(port: int) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
     try:
         connection.request("GET", "/")
-        return "Dynoxide" in connection.getresponse().getheader("Server", "")
+        return connection.getresponse().status == HTTPStatus.OK
     except (OSError, http.client.HTTPException):
         return False
     finally:

@@ -46,6 +46,8 @@ def configure_logs(level: str) -> None:
             "loggers": {
                 # One line a request would cost more than many requests do; /metrics counts them.
                 "uvicorn.access": {"level": "WARNING"},
+                # A client's mistake is answered, not logged.
+                "django.request": {"level": "ERROR"},
                 "botocore": {"level": "WARNING"},
                 "pynamodb": {"level": "WARNING"},
             },

@@ -124,6 +124,7 @@ INSTALLED_APPS = [
 ]
 # Our subclasses of Django's own; gameserver/middleware.py says why.
 MIDDLEWARE = [
+    "gameserver.problems.ApiMiddleware",
     "gameserver.middleware.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "corsheaders.middleware.CorsMiddleware",
