@@ -102,15 +102,16 @@ class Server(Process):
     def wait_until_ready(self) -> None:
         """Wait until /readyz answers 200; fail with the output if it does not."""
         deadline = time.monotonic() + DEADLINE_SECONDS
-        while time.monotonic() < deadline:
-            if self.poll() is not None:
-                raise AssertionError(f"the server ended with {self.poll()}:\n{self.output}")
-            try:
-                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
-                    return
-            except httpx.TransportError:
-                pass
-            time.sleep(POLL_SECONDS)
+        with httpx.Client(base_url=self.url, timeout=5) as client:
+            while time.monotonic() < deadline:
+                if self.poll() is not None:
+                    raise AssertionError(f"the server ended with {self.poll()}:\n{self.output}")
+                try:
+                    if client.get("/readyz").status_code == 200:
+                        return
+                except httpx.TransportError:
+                    pass
+                time.sleep(POLL_SECONDS)
         raise AssertionError(f"the server is not ready:\n{self.output}")
 
 

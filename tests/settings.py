@@ -9,6 +9,7 @@ _data_dir = tempfile.TemporaryDirectory(prefix="gameserver-tests-")
 os.environ.update(
     ENVIRONMENT="test",
     DATA_DIR=_data_dir.name,
+    LOG_LEVEL="WARNING",
     DATABASE_URL="sqlite://:memory:",
     SECRET_KEY="a secret of the test run, long enough for every signature in it",
     # conftest.py points this at the engine of the run before any test needs it.

@@ -19,6 +19,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from gameserver import commands, engine
 from gameserver.errors import GameServerError
+from settings_singleton import cache
 
 GRACEFUL_SHUTDOWN_SECONDS = 10
 # Larger messages end the connection before they are held in memory; our own limit is far below.
@@ -45,6 +46,8 @@ class Command(BaseCommand):
             if settings.DYNAMODB_ENDPOINT_URL == engine.EMBEDDED:
                 embedded = stack.enter_context(engine.EmbeddedEngine(settings.DATA_DIR))
             self._prepare(is_embedded=embedded is not None)
+            stack.callback(cache.stop)
+            cache.start()
             self._print_addresses(listener)
             _run(listener, embedded)
 
