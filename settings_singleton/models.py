@@ -65,38 +65,33 @@ class FlagsItem(Item, discriminator="FLAGS"):
         cls,
         seen: int,
         changes: Mapping[str, Value],
-        values: Mapping[str, Value],
         row: "AuditRow",
         shapes: Sequence[Shape] = SHAPES,
     ) -> None:
-        """Set the changed attributes and add 1 to the revision: one TransactWrite, 4 WCU.
+        """Set the changed attributes and the row's revision: one TransactWrite, 4 WCU.
 
         While two shapes are in use, both are written (6 WCU), the newer one whole.
 
-        Raises: ConditionFailed ("flags0", ...) if the revision is no longer the one `seen`.
+        Raises: ConditionFailed ("flags0", ...) if the revision is no longer the one `seen`, and
+        ("row") if the history has that row already.
         """
         writes = {"row": row.put()}
         for number, shape in enumerate(shapes):
             # The oldest shape is there for sure; a newer one may still have to be created.
             is_oldest = shape is shapes[-1]
-            attributes = shape.encode(changes if is_oldest else values)
-            writes[f"flags{number}"] = cls._at_next_revision(shape, seen, attributes, is_oldest)
+            attributes = shape.encode(changes if is_oldest else row.values)
+            actions: list[Action] = [
+                cls.kind.set(cls),
+                cls.revision.set(int(row.revision)),
+                *(Path([name]).set(value) for name, value in attributes.items()),
+            ]
+            condition = cls.revision == seen
+            if not is_oldest:
+                condition = cls.PK.does_not_exist() | (cls.revision <= seen)
+            item = cls.at(table.flags_key(shape.sk))
+            kwargs = item.get_update_kwargs_from_instance(actions, condition, "ALL_OLD")
+            writes[f"flags{number}"] = Write("update", kwargs)
         transact(**writes)
-
-    @classmethod
-    def _at_next_revision(
-        cls, shape: Shape, seen: int, attributes: Mapping[str, Any], must_exist: bool
-    ) -> Write:
-        actions: list[Action] = [
-            cls.kind.set(cls),
-            cls.revision.set(seen + 1),
-            *(Path([name]).set(value) for name, value in attributes.items()),
-        ]
-        condition = cls.revision == seen
-        if not must_exist:
-            condition = cls.PK.does_not_exist() | (cls.revision <= seen)
-        item = cls.at(table.flags_key(shape.sk))
-        return Write("update", item.get_update_kwargs_from_instance(actions, condition, "ALL_OLD"))
 
 
 class AuditRow(Item, discriminator="FLAGS_AUDIT"):
@@ -175,6 +170,10 @@ def _read_raw(shapes: Sequence[Shape]) -> dict[str, RawItem]:
                 ConsistentRead=True,
                 ReturnConsumedCapacity="INDEXES",
             )
+        except Exception:
+            # An embedded engine that was started again listens elsewhere.
+            _forget_client()
+            raise
         finally:
             capacity.record("GetItem", response)
         if response.get("Item"):
@@ -209,10 +208,16 @@ def _connect() -> Any:
     )
 
 
+def _forget_client() -> None:
+    global _client  # noqa: PLW0603 (one per process)
+    _client = None
+
+
 def _after_fork() -> None:
     """Leave the parent's sockets and locks alone."""
-    global _client, _connecting
-    _client, _connecting = None, threading.Lock()
+    global _connecting  # noqa: PLW0603 (one per process)
+    _connecting = threading.Lock()
+    _forget_client()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -108,12 +108,11 @@ def change(
         }
         if not todo:
             return Change(current.revision, before={}, after={})
-        if _write(current, todo, who=who, why=why, now=now):
+        revision = _write(current, todo, who=who, why=why, now=now)
+        if revision is not None:
             cache.refresh_now()
-            hints.settings_changed(current.revision + 1)
-            return Change(
-                current.revision + 1, before={name: before[name] for name in todo}, after=todo
-            )
+            hints.settings_changed(revision)
+            return Change(revision, before={name: before[name] for name in todo}, after=todo)
         pause(random.uniform(0, PAUSE_SECONDS * 2**attempt))  # noqa: S311 (jitter)
     raise TryAgain(cause="settings_contention")
 
@@ -125,11 +124,19 @@ def rollback(revision: int, *, who: str, why: str, now: datetime) -> Change:
 
     Raises: NoSuchRevision, and what `change` raises.
     """
+    values = values_of(revision)
+    return change(values, who=who, why=f"Rollback to {revision}: {_check_why(why)}", now=now)
+
+
+def values_of(revision: int) -> dict[str, Value]:
+    """Return what held as of a revision, for the settings that are still known.
+
+    Raises: NoSuchRevision.
+    """
     row = AuditRow.by_revision(revision)
     if row is None:
         raise NoSuchRevision(f"The history has no revision {revision}.")
-    values = {name: value for name, value in row.values.items() if name in SETTINGS}
-    return change(values, who=who, why=f"Rollback to {revision}: {_check_why(why)}", now=now)
+    return {name: value for name, value in row.values.items() if name in SETTINGS}
 
 
 def history(limit: int = 20) -> list[AuditRow]:
@@ -139,22 +146,29 @@ def history(limit: int = 20) -> list[AuditRow]:
 
 def _write(
     current: Snapshot, todo: Mapping[str, Value], *, who: str, why: str, now: datetime
-) -> bool:
-    values = {**current.values, **todo}
-    row = AuditRow.new(
-        current.revision + 1,
-        before={name: current.values[name] for name in todo},
-        after=todo,
-        values=values,
-        who=who,
-        why=why,
-        now=now,
-    )
-    try:
-        FlagsItem.replace(current.revision, todo, values, row)
-    except ConditionFailed:
-        return False
-    return True
+) -> int | None:
+    """Return the new revision, or None if another writer came first."""
+    revision = current.revision + 1
+    for _ in range(2):
+        row = AuditRow.new(
+            revision,
+            before={name: current.values[name] for name in todo},
+            after=todo,
+            values={**current.values, **todo},
+            who=who,
+            why=why,
+            now=now,
+        )
+        try:
+            FlagsItem.replace(current.revision, todo, row)
+        except ConditionFailed as lost:
+            if set(lost.failed) != {"row"}:
+                return None
+            # The item was set back by hand, its history was not: go on after the newest row.
+            revision = int(AuditRow.latest(1)[0].revision) + 1
+        else:
+            return revision
+    return None
 
 
 def _read_existing() -> Snapshot:
