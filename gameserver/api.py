@@ -23,6 +23,7 @@ from matches.api import router as games
 from matches.me_api import router as me
 from players.api import router as players
 from players.bearer import bearer
+from settings_singleton.api import router as settings
 
 # What any operation may answer besides its own successes; codes are in docs/protocol.md.
 PROBLEM_STATUSES = (400, 401, 403, 404, 405, 409, 413, 422, 426, 429, 500, 503)
@@ -85,6 +86,7 @@ api = Api(
     parser=StrictParser(),
     auth=bearer,
 )
+api.add_router("", settings, tags=["settings"])
 api.add_router("", me, tags=["players"])
 api.add_router("", players, tags=["players"])
 api.add_router("", games, tags=["games"])

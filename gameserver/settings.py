@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import environ
+from corsheaders.defaults import default_headers
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
@@ -81,7 +82,11 @@ if IS_PRODUCTION and (not ALLOWED_HOSTS or "*" in ALLOWED_HOSTS):
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 CORS_ALLOWED_ORIGINS: list[str] = env.list("CORS_ALLOWED_ORIGINS", default=[])
 CORS_URLS_REGEX = r"^/api/"
-CORS_EXPOSE_HEADERS = ["ETag", "Retry-After"]
+CORS_ALLOW_HEADERS = [*default_headers, "idempotency-key", "if-none-match", "x-client-version"]
+CORS_EXPOSE_HEADERS = [
+    *("ETag", "Retry-After", "X-Request-ID"),
+    *("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
+]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_PRODUCTION
 SESSION_COOKIE_HTTPONLY = True
 SECURE_HSTS_SECONDS: int = env.int("SECURE_HSTS_SECONDS", 31_536_000 if IS_PRODUCTION else 0)
@@ -128,6 +133,7 @@ MIDDLEWARE = [
     "gameserver.middleware.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "corsheaders.middleware.CorsMiddleware",
+    "settings_singleton.middleware.ApiGate",
     "gameserver.middleware.ContentSecurityPolicyMiddleware",
     "gameserver.middleware.CommonMiddleware",
     "gameserver.middleware.ClickjackingMiddleware",
