@@ -7,8 +7,6 @@ import uuid
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from settings_singleton.services import require_flag
-
 from gameserver import hints, retries
 from gameserver.auth import Identity
 from gameserver.errors import (
@@ -25,6 +23,7 @@ from matches import rules
 from matches.models import CANCELLED, OPEN, STARTED, Game, RequestRecord, UserGameMapping
 from matches.services import play
 from players.models import User
+from settings_singleton.services import require_flag
 
 # How long a repeated Idempotency-Key finds its first answer.
 IDEMPOTENCY_HOURS = 24

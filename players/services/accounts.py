@@ -4,8 +4,6 @@ import hashlib
 import secrets
 from datetime import datetime
 
-from settings_singleton.services import require_flag
-
 from gameserver import hints
 from gameserver.errors import (
     InvalidCredentials,
@@ -20,6 +18,7 @@ from players import passwords, rules
 from players.models import Credential, Device, User
 from players.services import sessions
 from players.services.sessions import Tokens
+from settings_singleton.services import require_flag
 
 GUEST_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 GUEST_LETTERS = 10
@@ -173,6 +172,14 @@ def make_referee(username: str) -> User:
     Raises: PlayerNotFound.
     """
     return _change(username, [User.role.set("referee")])
+
+
+def dismiss_referee(username: str) -> User:
+    """Make a referee a mere player again.
+
+    Raises: PlayerNotFound.
+    """
+    return _change(username, [User.role.set("player")])
 
 
 def ban(username: str, *, until: datetime, reason: str) -> User:
