@@ -11,8 +11,11 @@ from django.utils import timezone
 from gameserver.engine import EmbeddedEngine
 from gameserver.models import Item, create_table
 from settings_singleton.services import create_first_item
-from settings_singleton.testing import override_flags
+from settings_singleton.testing import fresh_flags, override_flags
+from tests.fixtures import api, cheap_passwords
 from tests.servers import Server, running_redis, running_server, server_environment
+
+__all__ = ["api", "cheap_passwords"]
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +33,7 @@ def table(engine: EmbeddedEngine) -> Iterator[None]:
     if Item.exists():
         Item.delete_table()
     create_table()
-    with override_flags():
+    with fresh_flags(), override_flags():
         yield
 
 
