@@ -12,6 +12,8 @@ DELETED_PLAYER = "deleted-player"
 RESERVED = frozenset({DELETED_PLAYER})
 GUEST_PREFIX = "guest-"
 DISPLAY_NAME_LENGTH = 32
+# Letters and symbols that show nothing: Hangul fillers and the empty Braille pattern.
+BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 # Source: NIST SP 800-63B, 5.1.1.2: at least 8 characters; the upper bound caps hashing work.
 PASSWORD_LENGTHS = (8, 128)
 
@@ -44,9 +46,14 @@ def clean_display_name(text: str) -> str:
     # C*: control, format (zero-width, direction marks), surrogate, private, unassigned.
     # Emoji joiners are format characters, too: allowed between visible ones.
     forbidden = [c for c in name if unicodedata.category(c)[0] == "C" and c != "\u200d"]
-    if forbidden or all(c == "\u200d" or c.isspace() for c in name):
+    if forbidden or not any(_is_visible(c) for c in name):
         raise ValidationFailed("A display name has visible characters only.")
     return name
+
+
+def _is_visible(character: str) -> bool:
+    # Letters, numbers, punctuation and symbols; a mark is nothing without one of them.
+    return unicodedata.category(character)[0] in "LNPS" and character not in BLANKS
 
 
 def check_password(password: str) -> None:

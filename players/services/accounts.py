@@ -36,7 +36,8 @@ def sign_up(
     name = rules.canonical_username(username)
     rules.check_new_username(name)
     rules.check_password(password)
-    user = User.new(name, rules.clean_display_name(display_name or name), now=now)
+    shown_name = name if display_name is None else rules.clean_display_name(display_name)
+    user = User.new(name, shown_name, now=now)
     if User.by_username(name) is not None:
         # Only to spare the hashing; the write's condition decides.
         raise UsernameTaken
