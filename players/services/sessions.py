@@ -118,6 +118,9 @@ def authenticate(access_token: str, *, now: datetime) -> Identity:
         known = _identities.get(key)
     if known is None:
         user, session = User.with_session(*key)
+        if user is not None:
+            # Before the session, which the ban has ended: the player is told why.
+            rules.check_not_banned(user.banned_until, now)
         if user is None or session is None or _is_over(session, now):
             raise NotAuthenticated
         identity = Identity(user.username, user.display_name, user.role, session.session_id)
