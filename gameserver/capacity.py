@@ -19,6 +19,9 @@ R = TypeVar("R")
 REQUESTS = Counter("dynamodb_requests_total", "Round trips", ["pattern", "operation"])
 UNITS = Counter("dynamodb_consumed_units_total", "Consumed capacity", ["pattern", "unit", "where"])
 
+# Every access pattern in the code, by name, with the method that serves it.
+PATTERNS: dict[str, str] = {}
+
 _pattern: ContextVar[str] = ContextVar("access_pattern", default="unnamed")
 _meters: ContextVar[tuple["Meter", ...]] = ContextVar("capacity_meters", default=())
 
@@ -56,6 +59,8 @@ def access_pattern(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Name the access pattern that a model's classmethod serves (put it under @classmethod)."""
 
     def decorate(method: Callable[P, R]) -> Callable[P, R]:
+        PATTERNS[name] = method.__qualname__
+
         @functools.wraps(method)
         def named(*args: P.args, **kwargs: P.kwargs) -> R:
             token = _pattern.set(name)
