@@ -14,6 +14,7 @@
 | Counter shard           | COUNTER#{name}          | SHARD#{n:02d}               |
 | Request record          | REQUEST#{username}#{key}| #METADATA                   |
 | Lease                   | LEASE#{name}            | #METADATA                   |
+| Import progress         | IMPORT#{sha256}         | #METADATA                   |
 
 `#` sorts before every letter, so a game and its roster are one contiguous range of one partition.
 No part of a key comes from free text: usernames, ids and maps are checked before they get here.
@@ -41,6 +42,11 @@ AUDIT_PREFIX = "AUDIT#FLAGS#"
 # A game's own item and its roster, and nothing else of its partition.
 GAME_AND_ROSTER = ("#METADATA#", "USER$")
 ROSTER = ("USER#", "USER$")
+
+
+def id_in(pk: str) -> str:
+    """Return the id that a partition key carries: GAME#{game_id} -> game_id."""
+    return pk.partition("#")[2]
 
 
 def user_key(username: str) -> Key:
@@ -90,6 +96,10 @@ def request_key(username: str, idempotency_key: str) -> Key:
 
 def lease_key(name: str) -> Key:
     return f"LEASE#{name}", METADATA
+
+
+def import_key(file_hash: str) -> Key:
+    return f"IMPORT#{file_hash}", METADATA
 
 
 def shard_of(identity: str) -> int:

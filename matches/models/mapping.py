@@ -1,5 +1,6 @@
 """The membership: one player's seat in one game, and his result."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Self
 
@@ -87,6 +88,17 @@ class UserGameMapping(Item, discriminator="USER_GAME"):
         return cls.read_page(
             username, index="MatchHistoryIndex", limit=limit, start_key=start_key, forward=False
         )
+
+    @classmethod
+    @access_pattern("check seats")
+    def of(cls, username: str, game_ids: Iterable[str]) -> list[Self]:
+        """Read a player's seats in several games: one consistent BatchGetItem per 100.
+
+        1 RCU each.
+        """
+        keys = [table.mapping_key(game_id, username) for game_id in dict.fromkeys(game_ids)]
+        found = cls.read_many(keys, consistent=True) if keys else []
+        return [seat for seat in found if isinstance(seat, cls)]
 
     @classmethod
     @access_pattern("anonymise seat")
