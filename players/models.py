@@ -15,7 +15,7 @@ from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 
 from gameserver import table
 from gameserver.capacity import access_pattern
-from gameserver.models import Item, Write, transact
+from gameserver.models import Item, Page, RawItem, Write, transact
 
 SEASON = "all-time"
 SCORE_PER_WIN = 10
@@ -60,6 +60,8 @@ class User(Item, discriminator="USER"):
     score = NumberAttribute(default=0)
 
     leaderboard = LeaderboardIndex()
+
+    STATS = ("games_played", "wins", "kills", "deaths", "coins", "score")
 
     @classmethod
     def new(
@@ -158,6 +160,39 @@ class User(Item, discriminator="USER"):
                 board, index="LeaderboardIndex", limit=limit, forward=False
             ).items
         return sorted(users, key=lambda user: (-user.score, user.username))[:limit]
+
+    @classmethod
+    @access_pattern("list players")
+    def on_board(
+        cls, shard: int, limit: int, *, after: tuple[int, str] | None = None
+    ) -> Page[Self]:
+        """Read a part of one shard, best first: one Query, 0.5 RCU per 4 KB; may lag behind.
+
+        `after` is the score and name of the last one read. Equal scores are in the table's order.
+        """
+        board = table.board_key(SEASON, shard)
+        start_key: RawItem | None = None
+        if after is not None:
+            pk, sk = table.user_key(after[1])
+            start_key = {
+                "PK": {"S": pk},
+                "SK": {"S": sk},
+                "board": {"S": board},
+                "score": {"N": str(after[0])},
+            }
+        return cls.read_page(
+            board, index="LeaderboardIndex", limit=limit, start_key=start_key, forward=False
+        )
+
+    @classmethod
+    @access_pattern("reset stats")
+    def reset_stats(cls, username: str) -> Self:
+        """Set all stats and the score to 0: one UpdateItem, 1 WCU and 2 on LeaderboardIndex.
+
+        Raises: ConditionFailed if there is no such user.
+        """
+        zeros = [getattr(cls, name).set(0) for name in cls.STATS]
+        return cls.update_one(cls.at(table.user_key(username)).change(zeros))
 
     @classmethod
     @access_pattern("delete profile")
