@@ -14,7 +14,7 @@ from settings_singleton.cache import current
 from settings_singleton.shapes import Snapshot
 
 # Anybody may ask, and each answer costs 15 RCU.
-STATS_CACHE_SECONDS = 1.0
+STATS_CACHE_SECONDS = 0.2
 
 router = Router()
 _totals: TTLCache[str, dict[str, int]] = TTLCache(1, STATS_CACHE_SECONDS)

@@ -1,27 +1,88 @@
-"""Global totals, counted exactly: sign-ups, finished games, eliminations.
+"""Global totals: sign-ups, finished games, eliminations; counted beside what they count.
 
-An increment is one more write in the transaction of what it counts, on a random shard. So it is
-done if and only if that is done: an `ADD` on its own is repeated after a lost answer and counts
-twice, and one beside the transaction is lost with a crash between the two. It costs 2 WCU.
+A service counts after its write, in memory. A thread adds what has gathered to one shard, in a
+transaction of that one item, whose ClientRequestToken makes a repeat after a lost answer harmless.
+So no game's transaction waits for a counter, and concurrent increments sum exactly. A killed
+process loses what it had not written yet; a stopped one writes it first.
 """
 
+import atexit
 import random
+import threading
+from collections import Counter
 
-from gameserver.models import Write
+import structlog
+
+from gameserver.errors import TryAgain
 from settings_singleton.models import COUNTER_SHARDS, CounterShard
 
 COUNTERS = ("players_signed_up", "games_finished", "eliminations")
+# After an outage, the pause before what has gathered is tried again.
+RETRY_SECONDS = 1.0
+
+_log = structlog.get_logger(__name__)
 
 
-def increment(name: str, amount: int = 1) -> Write:
-    """Return the write that adds to a counter: `transact(..., counter=increment("eliminations"))`.
+class Tally:
+    """What this process has counted and not written yet, and the thread that writes it."""
 
-    It has no condition, so it never makes the transaction fail. Two transactions at the same moment
-    on the same of the 10 shards conflict; the retries repeat the later one.
-    """
-    if name not in COUNTERS:
-        raise ValueError(f"unknown counter {name}")
-    return CounterShard.adding(name, random.randrange(COUNTER_SHARDS), amount)  # noqa: S311 (spread)
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._pending: Counter[str] = Counter()
+        self._is_writing = False
+        self._thread: threading.Thread | None = None
+
+    def count(self, name: str, amount: int = 1) -> None:
+        """Add to a counter; returns at once."""
+        if name not in COUNTERS:
+            raise ValueError(f"unknown counter {name}")
+        with self._changed:
+            self._pending[name] += amount
+            # A thread does not survive a fork, so each process starts its own.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="counters", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def flush(self, timeout_seconds: float = 5.0) -> bool:
+        """Wait until everything counted so far is written; False if that took too long."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: not self._pending and not self._is_writing, timeout_seconds
+            )
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._pending))
+                taken, self._pending = self._pending, Counter()
+                self._is_writing = True
+            left = _write(taken)
+            with self._changed:
+                self._pending += left
+                self._is_writing = False
+                self._changed.notify_all()
+                if left:
+                    self._changed.wait(RETRY_SECONDS)
+
+
+def _write(taken: Counter[str]) -> Counter[str]:
+    """Write one shard of each counter; return what could not be written."""
+    left: Counter[str] = Counter()
+    for name, amount in taken.items():
+        try:
+            CounterShard.add(name, random.randrange(COUNTER_SHARDS), amount)  # noqa: S311 (spread)
+        except TryAgain:
+            left[name] = amount
+        except Exception as error:  # noqa: BLE001 (a counter must not end its thread)
+            _log.error("counter_not_written", name=name, amount=amount, exc_info=error)
+    return left
+
+
+_tally = Tally()
+count = _tally.count
+flush = _tally.flush
+atexit.register(flush)
 
 
 def totals() -> dict[str, int]:

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from gameserver.engine import EmbeddedEngine
 from gameserver.models import Item, create_table
+from settings_singleton import counters
 from settings_singleton.services import create_first_item
 from settings_singleton.testing import fresh_flags, override_flags
 from tests.fixtures import api, cheap_passwords
@@ -35,6 +36,8 @@ def table(engine: EmbeddedEngine) -> Iterator[None]:
     create_table()
     with fresh_flags(), override_flags():
         yield
+        # What a test counted belongs into its own table.
+        counters.flush()
 
 
 @pytest.fixture

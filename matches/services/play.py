@@ -11,6 +11,7 @@ from gameserver.models import ConditionFailed, Write
 from matches import rules
 from matches.models import FINISHED, Game, UserGameMapping
 from players.models import User
+from settings_singleton import counters
 from settings_singleton.cache import flags
 
 
@@ -53,6 +54,9 @@ def _take_out(
             without |= {name for name, item in refused.failed.items() if item is None}
             continue
         hints.game_changed(game_id, game.map)
+        counters.count("eliminations")
+        if result.winner:
+            counters.count("games_finished")
         game.alive_count = result.alive_count
         game.winner = result.winner
         game.status = FINISHED if result.winner else game.status

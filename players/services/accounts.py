@@ -18,6 +18,7 @@ from players import passwords, rules
 from players.models import Credential, Device, User
 from players.services import sessions
 from players.services.sessions import Tokens
+from settings_singleton import counters
 from settings_singleton.services import require_flag
 
 GUEST_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -46,6 +47,7 @@ def sign_up(
         User.create_with_credential(user, credential)
     except ConditionFailed as refused:
         raise UsernameTaken from refused
+    counters.count("players_signed_up")
     return user, sessions.open_session(name, now=now)
 
 
@@ -77,6 +79,7 @@ def guest_login(device_id: str, *, now: datetime) -> tuple[User, Tokens, bool]:
             User.create_with_device(user, Device.new(device_hash, name))
         except ConditionFailed:
             continue
+        counters.count("players_signed_up")
         return user, sessions.open_session(name, now=now), True
     raise TryAgain
 

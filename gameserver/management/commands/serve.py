@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from gameserver import commands, engine
 from gameserver.errors import GameServerError
-from settings_singleton import cache
+from settings_singleton import cache, counters
 
 GRACEFUL_SHUTDOWN_SECONDS = 10
 # Larger messages end the connection before they are held in memory; our own limit is far below.
@@ -141,6 +141,8 @@ def _run(listener: socket.socket, embedded: engine.EmbeddedEngine | None) -> Non
             target=_watch, args=(embedded, server, exit_codes), name="engine-watch", daemon=True
         ).start()
     server.run(sockets=[listener])
+    # While the table still answers.
+    counters.flush()
     if exit_codes:
         raise engine.EngineError(
             f"The embedded engine ended while the server ran (exit code {exit_codes[0]}); "
