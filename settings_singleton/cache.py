@@ -26,6 +26,7 @@ __all__ = [
     "Status",
     "current",
     "flags",
+    "forget",
     "override",
     "refresh_now",
     "request_refresh",
@@ -47,6 +48,7 @@ refresh_now = _cache.refresh
 status = _cache.status
 subscribe = _cache.subscribe
 override = _cache.override
+forget = _cache.forget
 
 os.register_at_fork(after_in_child=_refresher.after_fork)
 

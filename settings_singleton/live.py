@@ -113,6 +113,17 @@ class FlagsCache:
         if self.has_snapshot():
             del self.live.snapshot
 
+    def forget(self) -> None:
+        """Become like new: nothing read, nothing known; for tests."""
+        with self._reading, self._publishing:
+            self.stored = self._answered_at = None
+            self._has_item = False
+            self.failures = self.doubts = 0
+            if self._overrides:
+                self.publish()
+            else:
+                self.forget_snapshot()
+
     def has_snapshot(self) -> bool:
         """Tell whether flags can be read without `on_first_read`."""
         try:

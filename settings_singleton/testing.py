@@ -2,7 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
@@ -10,6 +11,18 @@ from settings_singleton import cache
 from settings_singleton.registry import Value, check_all
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+@contextmanager
+def fresh_flags() -> Iterator[None]:
+    """Begin and end with nothing read, so that one test's table does not reach into the next."""
+    cache.stop()
+    cache.forget()
+    try:
+        yield
+    finally:
+        cache.stop()
+        cache.forget()
 
 
 class override_flags:  # noqa: N801 (reads like django.test.override_settings)

@@ -1,0 +1,3 @@
+from tests.fixtures import api, cheap_passwords
+
+__all__ = ["api", "cheap_passwords"]
