@@ -19,7 +19,7 @@ class Command(TableCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         game_id = options["game_id"]
         try:
-            report = check.check_game(game_id) if game_id else check.check_table()
+            report = check.check_table() if game_id is None else check.check_game(game_id)
         except GameServerError as error:
             raise CommandError(error.detail) from error
         checked = f"{report.games} games, {report.players} players"
