@@ -13,10 +13,11 @@ from gameserver.models import Item, create_table
 from settings_singleton import counters
 from settings_singleton.services import create_first_item
 from settings_singleton.testing import fresh_flags, override_flags
+from tests.faults.layer import clock, faults, pytest_sessionfinish
 from tests.fixtures import api, cheap_passwords
 from tests.servers import Server, running_redis, running_server, server_environment
 
-__all__ = ["api", "cheap_passwords"]
+__all__ = ["api", "cheap_passwords", "clock", "faults", "pytest_sessionfinish"]
 
 
 @pytest.fixture(scope="session")
