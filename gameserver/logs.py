@@ -4,6 +4,9 @@ import logging
 import logging.config
 
 import structlog
+from prometheus_client import Counter
+
+ERRORS = Counter("logged_errors_total", "Log records of level error and above")
 
 
 def configure_logs(level: str) -> None:
@@ -41,8 +44,11 @@ def configure_logs(level: str) -> None:
                     ],
                 }
             },
-            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
-            "root": {"handlers": ["stderr"], "level": level},
+            "handlers": {
+                "stderr": {"class": "logging.StreamHandler", "formatter": "json"},
+                "count": {"()": _ErrorCounter, "level": "ERROR"},
+            },
+            "root": {"handlers": ["stderr", "count"], "level": level},
             "loggers": {
                 # One line a request would cost more than many requests do; /metrics counts them.
                 "uvicorn.access": {"level": "WARNING"},
@@ -53,3 +59,10 @@ def configure_logs(level: str) -> None:
             },
         }
     )
+
+
+class _ErrorCounter(logging.Handler):
+    """Count errors for the dashboard; whatever logs one, it passes here."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        ERRORS.inc()

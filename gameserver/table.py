@@ -14,6 +14,7 @@
 | Counter shard           | COUNTER#{name}          | SHARD#{n:02d}               |
 | Request record          | REQUEST#{username}#{key}| #METADATA                   |
 | Lease                   | LEASE#{name}            | #METADATA                   |
+| Process report          | PROCESSES               | PROCESS#{id}                |
 | Import progress         | IMPORT#{sha256}         | #METADATA                   |
 
 `#` sorts before every letter, so a game and its roster are one contiguous range of one partition.
@@ -36,6 +37,7 @@ Key = tuple[str, str]
 METADATA = "#METADATA"
 SESSION_PREFIX = "SESSION#"
 SETTINGS_PK = "SETTINGS#APP"
+PROCESSES_PK = "PROCESSES"
 FLAGS_V1_SK = "FLAGS#V1"
 FLAGS_V2_SK = "FLAGS#V2"
 AUDIT_PREFIX = "AUDIT#FLAGS#"
@@ -100,6 +102,10 @@ def lease_key(name: str) -> Key:
 
 def import_key(file_hash: str) -> Key:
     return f"IMPORT#{file_hash}", METADATA
+
+
+def process_key(process_id: str) -> Key:
+    return PROCESSES_PK, f"PROCESS#{process_id}"
 
 
 def shard_of(identity: str) -> int:

@@ -7,6 +7,8 @@ import uuid
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
+from prometheus_client import Counter
+
 from gameserver import hints, retries
 from gameserver.auth import Identity
 from gameserver.errors import (
@@ -27,6 +29,8 @@ from settings_singleton.services import require_flag
 
 # How long a repeated Idempotency-Key finds its first answer.
 IDEMPOTENCY_HOURS = 24
+
+JOINED = Counter("players_joined_total", "Seats taken in lobbies of others")
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,7 @@ def join_game(
             if "user" in refused:
                 stale = _stale_pointer(refused, player.username, game_id)
         else:
+            JOINED.inc()
             game = existing_game(game_id)
             hints.game_changed(game_id, game.map)
             return game

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.conf import settings
+from prometheus_client import Counter
 
 from gameserver import hints, retries
 from gameserver.auth import Identity
@@ -13,6 +14,8 @@ from matches.models import FINISHED, Game, UserGameMapping
 from players.models import User
 from settings_singleton import counters
 from settings_singleton.cache import flags
+
+ELIMINATED = Counter("players_eliminated_total", "Players out of running games")
 
 
 def eliminate_player(
@@ -54,6 +57,7 @@ def _take_out(
             without |= {name for name, item in refused.failed.items() if item is None}
             continue
         hints.game_changed(game_id, game.map)
+        ELIMINATED.inc()
         counters.count("eliminations")
         if result.winner:
             counters.count("games_finished")

@@ -20,6 +20,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from gameserver import commands, engine
 from gameserver.errors import GameServerError
 from settings_singleton import cache, counters
+from settings_singleton.processes import reporter
 
 GRACEFUL_SHUTDOWN_SECONDS = 10
 # Larger messages end the connection before they are held in memory; our own limit is far below.
@@ -48,6 +49,8 @@ class Command(BaseCommand):
             self._prepare(is_embedded=embedded is not None)
             stack.callback(cache.stop)
             cache.start()
+            stack.callback(reporter.stop)
+            reporter.start()
             self._print_addresses(listener)
             _run(listener, embedded)
 
