@@ -12,6 +12,7 @@ from gameserver.models import ConditionFailed
 from matches import rules
 from matches.models import OPEN, Game, QuickJoinPointer, UserGameMapping
 from matches.services import lobby
+from settings_singleton.services import require_flag
 
 # How many listed games quick-join tries before it opens one: the list lags, seats go fast.
 QUICK_JOIN_TRIES = 5
@@ -84,6 +85,7 @@ def quick_join(player: Identity, game_map: str | None, *, now: datetime) -> tupl
 
     Raises: FeatureDisabled, ValidationFailed, AlreadyInGame.
     """
+    require_flag("joining_enabled")
     if game_map is not None:
         rules.check_map(game_map)
     try:
@@ -112,6 +114,7 @@ def _join_or_create(player: Identity, game_map: str, *, now: datetime) -> tuple[
         seen = pointer.game_id if pointer else None
         if seen and (game := _try_join(player, seen, now=now)) is not None:
             return game, False
+        require_flag("game_creation_enabled")
         created = lobby.new_game(player, options, now=now)
         swap = QuickJoinPointer.swap(game_map, seen, created.game_id)
         try:
