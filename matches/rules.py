@@ -108,6 +108,13 @@ def check_is_host(game: GameState, username: str) -> None:
         raise NotHost
 
 
+def check_can_kick(game: GameState, host: str, username: str) -> None:
+    """Raises: NotHost, or ValidationFailed for a host who names himself."""
+    check_is_host(game, host)
+    if username == host:
+        raise ValidationFailed("A host cannot kick himself; he can leave.")
+
+
 def check_can_start(game: GameState, username: str) -> None:
     """Raises: NotHost, GameNotOpen or NotEnoughPlayers."""
     check_is_host(game, username)

@@ -18,7 +18,6 @@ from gameserver.errors import (
     IdempotencyKeyReused,
     NotAuthenticated,
     NotInGame,
-    ValidationFailed,
 )
 from gameserver.models import ConditionFailed, Write
 from matches import rules
@@ -175,12 +174,10 @@ def kick_player(host: str | None, game_id: str, username: str, *, now: datetime)
 
     Raises: GameNotFound, NotHost, GameNotOpen, NotInGame, ValidationFailed.
     """
-    if host == username:
-        raise ValidationFailed("A host cannot kick himself; he can leave.")
     for _ in retries.races():
         game, roster = load(game_id)
         if host is not None:
-            rules.check_is_host(game.state, host)
+            rules.check_can_kick(game.state, host, username)
         rules.check_is_open(game.state)
         if _free(game, roster, seat_of(roster, username), now=now):
             return existing_game(game_id)
