@@ -51,7 +51,7 @@ class EliminationOut(Schema):
 
 
 class GameOut(Schema):
-    """A game; `alive_count` is null before the start, `join_code` unless one may know it."""
+    """A game; `alive_count` is null before the start. `join_code` is for those who may know it."""
 
     game_id: str
     map: str
@@ -137,7 +137,7 @@ def history_item(membership: Membership) -> HistoryItem:
 
 
 def _game_fields(game: Game, *, show_code: bool) -> dict[str, Any]:
-    return {
+    fields = {
         "game_id": game.game_id,
         "map": game.map,
         "status": game.status,
@@ -152,8 +152,10 @@ def _game_fields(game: Game, *, show_code: bool) -> dict[str, Any]:
         "started_at": game.started_at,
         "ended_at": game.ended_at,
         "winner": game.winner,
-        "join_code": game.join_code if show_code else None,
     }
+    if show_code and game.is_private:
+        fields["join_code"] = game.join_code
+    return fields
 
 
 def _player_out(seat: UserGameMapping, names: set[str]) -> PlayerOut:

@@ -26,6 +26,9 @@ GAME_FIELDS = {
     *("game_id", "map", "status", "host", "player_count", "max_players", "min_players"),
     *("alive_count", "is_private", "version", "created_at", "started_at", "ended_at", "winner"),
 }
+SEAT_FIELDS = {
+    *("username", "display_name", "joined_at", "is_alive", "kills", "placement", "eliminated_by")
+}
 
 
 @dataclass(frozen=True)
