@@ -230,15 +230,21 @@ class CounterShard(Item, discriminator="COUNTER"):
 
     @classmethod
     @access_pattern("count")
-    def add(cls, name: str, shard: int, amount: int) -> None:
+    def add(cls, name: str, shard: int, amount: int, token: str) -> None:
         """Add to one shard, creating it if need be: one TransactWrite of one item, 2 WCU.
 
-        A transaction, because a plain ADD that is repeated after a lost answer counts twice.
+        A plain ADD that is repeated after a lost answer counts twice; a transaction with the same
+        ClientRequestToken does not.
         """
         item = cls.at(table.counter_key(name, shard))
         actions: list[Action] = [cls.kind.set(cls), cls.amount.add(amount)]
-        kwargs = item.get_update_kwargs_from_instance(actions)
-        transact(shard=Write("update", kwargs))
+        cls._get_connection().connection.transact_write_items(
+            condition_check_items=[],
+            delete_items=[],
+            put_items=[],
+            update_items=[item.get_update_kwargs_from_instance(actions)],
+            client_request_token=token,
+        )
 
     @classmethod
     @access_pattern("read counters")

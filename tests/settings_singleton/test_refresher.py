@@ -12,6 +12,7 @@ from gameserver import hints
 from settings_singleton.live import FlagsCache
 from settings_singleton.refresher import JITTER, POLL_SECONDS, Refresher
 from settings_singleton.registry import RawItem
+from settings_singleton.shapes import Snapshot
 from tests.settings_singleton.fakes import FakeStore
 from tests.settings_singleton.items import an_item
 
@@ -147,7 +148,11 @@ async def test_a_first_read_inside_a_running_loop_waits_for_nothing() -> None:
     refresher = Refresher(cache)
     arrived = asyncio.Event()
     loop = asyncio.get_running_loop()
-    cache.subscribe(lambda before, after: loop.call_soon_threadsafe(arrived.set))
+
+    def arrive(before: Snapshot, after: Snapshot) -> None:
+        loop.call_soon_threadsafe(arrived.set)
+
+    cache.subscribe(arrive)
 
     assert [cache.live.signup_enabled for _ in range(1_000)] == [False] * 1_000
     answer.set()
