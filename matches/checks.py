@@ -58,14 +58,15 @@ class Career:
 
 
 def standing_of(user: User) -> Standing:
-    """Return what a user's item says of his games."""
+    """Return what a user's item says of his games, with what operators took off his stats."""
+    reset_wins, reset_kills = int(user.reset_wins or 0), int(user.reset_kills or 0)
     return Standing(
-        games_played=int(user.games_played),
-        wins=int(user.wins),
-        kills=int(user.kills),
-        deaths=int(user.deaths),
+        games_played=int(user.games_played) + int(user.reset_games_played or 0),
+        wins=int(user.wins) + reset_wins,
+        kills=int(user.kills) + reset_kills,
+        deaths=int(user.deaths) + int(user.reset_deaths or 0),
         coins=int(user.coins),
-        score=int(user.score),
+        score=int(user.score) + SCORE_PER_WIN * reset_wins + SCORE_PER_KILL * reset_kills,
         current_game=user.current_game,
     )
 

@@ -58,6 +58,11 @@ class User(Item, discriminator="USER"):
     is_imported = BooleanAttribute(null=True)
     board = UnicodeAttribute(null=True)
     score = NumberAttribute(default=0)
+    # What operators took off the stats, so that memberships still add up to both together.
+    reset_games_played = NumberAttribute(null=True)
+    reset_wins = NumberAttribute(null=True)
+    reset_kills = NumberAttribute(null=True)
+    reset_deaths = NumberAttribute(null=True)
 
     leaderboard = LeaderboardIndex()
 
@@ -189,10 +194,15 @@ class User(Item, discriminator="USER"):
     def reset_stats(cls, username: str) -> Self:
         """Set all stats and the score to 0: one UpdateItem, 1 WCU and 2 on LeaderboardIndex.
 
+        DynamoDB adds up what it takes away, so a repeat adds nothing and no settlement is lost.
+
         Raises: ConditionFailed if there is no such user.
         """
-        zeros = [getattr(cls, name).set(0) for name in cls.STATS]
-        return cls.update_one(cls.at(table.user_key(username)).change(zeros))
+        actions: list[Action] = [getattr(cls, name).set(0) for name in cls.STATS]
+        for name in ("games_played", "wins", "kills", "deaths"):
+            taken = getattr(cls, f"reset_{name}")
+            actions.append(taken.set((taken | 0) + getattr(cls, name)))
+        return cls.update_one(cls.at(table.user_key(username)).change(actions))
 
     @classmethod
     @access_pattern("delete profile")
