@@ -233,3 +233,27 @@ class TryAgain(GameServerError):
 
     def __init__(self, detail: str | None = None, **extra: Any) -> None:
         super().__init__(detail, **{"retry_after": 1, **extra})
+
+
+class UnknownType(GameServerError):
+    """WebSocket only: no message has this `type`."""
+
+    code = "unknown_type"
+    status = 400
+    title = "There is no message of this type."
+
+
+class NotWatching(GameServerError):
+    """WebSocket only: watch the game first; its state decides who may speak in it."""
+
+    code = "not_watching"
+    status = 409
+    title = "Send game.watch for this game first."
+
+
+class InternalError(GameServerError):
+    """Something went wrong on the server; it was logged."""
+
+    code = "internal_error"
+    status = 500
+    title = "Something went wrong on the server."

@@ -1,0 +1,143 @@
+"""One connected client, as feeds and commands see it."""
+
+import asyncio
+import itertools
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from prometheus_client import Counter
+
+from gameserver.feeds.frames import Frame, frame
+from gameserver.feeds.limits import Allowance
+
+NOT_AUTHENTICATED, BANNED, IDLE, TOO_LARGE = 4401, 4403, 4408, 4413
+TOO_OLD, RATE_LIMITED, TOO_SLOW = 4426, 4429, 4430
+# Source: RFC 6455, section 7.4.1, and IANA's registry of close codes (1012, 1013).
+NORMAL, RESTART, TRY_LATER = 1000, 1012, 1013
+
+# What may wait for one client. Relayed messages are left out beyond the first bound; who lets
+# the second fill up is closed, because leaving out anything else would tell him a wrong story.
+LOSSY_BYTES = 64 * 1024
+QUEUE_BYTES = 256 * 1024
+# Clients that a restart throws out at once should not all come back at once.
+RETRY_SPREAD_SECONDS = 3.0
+
+DELIVERED = Counter("socket_messages_sent_total", "Frames that feeds handed to connections")
+DROPPED = Counter("socket_relays_dropped_total", "Relay frames left out for slow readers")
+CLOSED = Counter("socket_closed_total", "Connections closed by the server", ["code"])
+
+_ids = itertools.count(1)
+
+
+class Outlet(Protocol):
+    """The way out to one client: never waits, and knows how much it holds back."""
+
+    def write(self, message: Frame) -> None:
+        """Queue a frame; to a client that is gone, do nothing."""
+
+    def waiting_bytes(self) -> int:
+        """How much the client has not taken yet."""
+
+    def close(self, code: int, reason: str) -> None:
+        """Send a close frame after what waits, and give up on a client that does not take it."""
+
+
+class Connection:
+    """A client that was let in. `id` rises with every connection of this process."""
+
+    __slots__ = ("allowance", "close_code", "heard_at", "id", "outlet", "session_id", "username",
+                 "version", "watching")
+
+    def __init__(
+        self, username: str, session_id: str, outlet: Outlet, allowance: Allowance, *, now: float
+    ) -> None:
+        self.id = next(_ids)
+        self.username = username
+        self.session_id = session_id
+        self.outlet = outlet
+        self.allowance = allowance
+        self.heard_at = now
+        self.watching: dict[tuple[str, str], Any] = {}
+        self.close_code: int | None = None
+        self.version: str | None = None
+
+    def send(self, message: Frame) -> None:
+        """Send what the client must not miss; closes a client that does not keep up (4430)."""
+        if self.close_code is not None:
+            return
+        outlet = self.outlet
+        if outlet.waiting_bytes() > QUEUE_BYTES:
+            self.close(TOO_SLOW, "reader too slow")
+            return
+        outlet.write(message)
+
+    def send_lossy(self, message: Frame) -> None:
+        """Send what may be left out while the client is behind."""
+        if self.close_code is not None:
+            return
+        outlet = self.outlet
+        if outlet.waiting_bytes() > LOSSY_BYTES:
+            DROPPED.inc()
+            return
+        outlet.write(message)
+
+    def reply(self, message: Mapping[str, Any]) -> None:
+        """Send a message that is for this client alone."""
+        self.send(frame(message))
+
+    def close(self, code: int, reason: str) -> None:
+        """Close; only the first code counts."""
+        if self.close_code is None:
+            self.close_code = code
+            CLOSED.labels(str(code)).inc()
+            self.outlet.close(code, reason)
+
+
+def retry_hint(what: str) -> str:
+    """Return a close reason that tells a client when to come back, e.g. `restart retry_after=1.7`.
+
+    Each call gives another time, so that clients spread.
+    """
+    return f"{what} retry_after={1 + random.uniform(0, RETRY_SPREAD_SECONDS):.1f}"  # noqa: S311 (jitter)
+
+
+class AsgiOutlet:
+    """The way out under any ASGI server: a queue, and a task that empties it."""
+
+    def __init__(self, send: Callable[[Any], Awaitable[None]]) -> None:
+        self._send = send
+        self._queue: deque[dict[str, Any]] = deque()
+        self._waiting = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def write(self, message: Frame) -> None:
+        self._put({"type": "websocket.send", "text": message.text}, len(message.wire))
+
+    def waiting_bytes(self) -> int:
+        return self._waiting
+
+    def close(self, code: int, reason: str) -> None:
+        if code == TOO_SLOW:
+            self._queue.clear()
+        self._put({"type": "websocket.close", "code": code, "reason": reason}, 0)
+
+    def _put(self, message: dict[str, Any], size: int) -> None:
+        self._queue.append(message)
+        self._waiting += size
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._empty())
+
+    async def _empty(self) -> None:
+        try:
+            while self._queue:
+                message = self._queue.popleft()
+                await self._send(message)
+                self._waiting -= len(message.get("text", ""))
+        except Exception:  # noqa: BLE001 (servers differ in how they say that a client is gone)
+            self._queue.clear()
+        finally:
+            if not self._queue:
+                self._waiting = 0
+            self._task = None

@@ -1,0 +1,33 @@
+"""How much one client may send."""
+
+from collections.abc import Callable
+
+# A full allowance is what a client may send at once: ten seconds' worth, but never less than 20.
+BURST_SECONDS = 10.0
+SMALLEST_BURST = 20.0
+
+
+class Allowance:
+    """A token bucket whose rate is asked anew each time, so that a changed limit holds at once."""
+
+    __slots__ = ("_clock", "_per_minute", "_tokens", "_updated_at")
+
+    def __init__(self, per_minute: Callable[[], int], clock: Callable[[], float]) -> None:
+        self._per_minute = per_minute
+        self._clock = clock
+        self._tokens = self._burst()
+        self._updated_at = clock()
+
+    def take(self, cost: float = 1.0) -> float:
+        """Spend tokens and return 0, or return the seconds after which there are enough."""
+        now = self._clock()
+        rate = self._per_minute() / 60
+        self._tokens = min(self._burst(), self._tokens + (now - self._updated_at) * rate)
+        self._updated_at = now
+        if self._tokens >= cost:
+            self._tokens -= cost
+            return 0.0
+        return (cost - self._tokens) / rate
+
+    def _burst(self) -> float:
+        return max(SMALLEST_BURST, self._per_minute() / 60 * BURST_SECONDS)
