@@ -68,14 +68,36 @@ def races() -> Iterator[int]:
 
     Raises: TryAgain (`try_again`) when MAX_RACES tries or the budget are used up.
     """
-    deadline = _deadline.get() or time.monotonic() + DEFAULT_BUDGET_SECONDS
-    for lost in range(MAX_RACES):
-        if lost:
-            if time.monotonic() > deadline:
-                break
-            time.sleep(random.uniform(0, min(CAP_SECONDS, BASE_SECONDS * 2**lost)))  # noqa: S311
-        yield lost
+    yield from _rounds(MAX_RACES)
     raise TryAgain("Too many others changed this at the same moment. Try again.")
+
+
+def leftovers() -> Iterator[int]:
+    """Count the rounds of a batch that DynamoDB answers in parts, pausing between them.
+
+    Raises: TryAgain (`try_again`) when MAX_ATTEMPTS rounds or the budget are used up.
+    """
+    yield from _rounds(MAX_ATTEMPTS)
+    raise TryAgain(cause="unprocessed")
+
+
+def _rounds(most: int) -> Iterator[int]:
+    deadline = _deadline_of_call()
+    for number in range(most):
+        if number:
+            if time.monotonic() > deadline:
+                return
+            time.sleep(_pause_after(number))
+        yield number
+
+
+def _deadline_of_call() -> float:
+    deadline = _deadline.get()
+    return time.monotonic() + DEFAULT_BUDGET_SECONDS if deadline is None else deadline
+
+
+def _pause_after(failures: int) -> float:
+    return random.uniform(0, min(CAP_SECONDS, BASE_SECONDS * 2**failures))  # noqa: S311 (jitter)
 
 
 def retry_cause(error: Exception) -> str | None:
@@ -107,12 +129,16 @@ def call(
 ) -> T:
     """Send one DynamoDB call, repeating it with capped exponential back-off and full jitter.
 
-    `attempt_seconds` is how long one attempt may hang: none is begun that could outlast the budget.
+    `attempt_seconds` is how long one attempt may hang: no repeat is begun that could outlast the
+    budget, and no first attempt after it.
 
     Raises: TryAgain (`try_again`) when attempts or budget are used up.
     Source: AWS Architecture Blog, "Exponential Backoff And Jitter" (full jitter).
     """
-    deadline = _deadline.get() or time.monotonic() + DEFAULT_BUDGET_SECONDS
+    deadline = _deadline_of_call()
+    if time.monotonic() > deadline:
+        # The calls before this one were slow, each for itself within its time.
+        raise TryAgain(cause="budget")
     attempt = 0
     while True:
         attempt += 1
@@ -122,7 +148,7 @@ def call(
             cause = retry_cause(error)
             if cause is None:
                 raise
-            pause = random.uniform(0, min(CAP_SECONDS, BASE_SECONDS * 2**attempt))  # noqa: S311 (jitter)
+            pause = _pause_after(attempt)
             out_of_time = time.monotonic() + pause + attempt_seconds > deadline
             if attempt >= MAX_ATTEMPTS or out_of_time:
                 _log.warning("dynamodb_gave_up", operation=operation, cause=cause, attempts=attempt)

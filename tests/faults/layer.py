@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
@@ -94,7 +94,7 @@ class Faults:
         operation = (target.decode() if isinstance(target, bytes) else target).rpartition(".")[2]
         attempt = Request(
             operation,
-            json.loads(request.body),
+            json.loads(cast(bytes, request.body)),
             request.url,
             lambda: client._endpoint.http_session.send(request),
         )
@@ -123,9 +123,10 @@ class Clock:
 def faults(table: None) -> Iterator[Faults]:
     """Faults on the connection that all models share."""
     faults = Faults()
-    client = Item._get_connection().connection.client
+    client: Any = Item._get_connection().connection.client
 
-    def handler(request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
+    # botocore takes a returned response for the answer, which its stubs do not say.
+    def handler(request: AWSPreparedRequest, **_: Any) -> Any:
         return faults.before_send(client, request)
 
     client.meta.events.register("before-send.dynamodb.*", handler)
