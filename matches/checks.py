@@ -3,7 +3,8 @@
 Two kinds of items follow rules of their own:
 
 - A seat of a deleted account (`is_deleted`) keeps its place in its game's counts and placements. It
-  is in nobody's history, stats or pointer.
+  is in nobody's history, stats or pointer. An account whose deletion was interrupted is reported
+  until it is deleted again.
 - An imported game (`is_imported`) may seat people who sit in other games, so no pointer has to lead
   to it. One that had ended before the import is a record: it has no `alive_count`, its placements
   may be incomplete, and its results may still be on their way into the stats.

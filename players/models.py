@@ -127,12 +127,14 @@ class User(Item, discriminator="USER"):
 
     @classmethod
     @access_pattern("authenticate")
-    def with_session(cls, username: str, session_id: str) -> tuple[Self | None, "Session | None"]:
-        """Read an account and one of its sessions: one BatchGetItem, 1 RCU."""
+    def with_session(
+        cls, username: str, session_id: str, *, consistent: bool = False
+    ) -> tuple[Self | None, "Session | None"]:
+        """Read an account and one of its sessions: one BatchGetItem, 1 RCU (2 if consistent)."""
         user: Self | None = None
         session: Session | None = None
         keys = [table.user_key(username), table.session_key(username, session_id)]
-        for item in cls.read_many(keys):
+        for item in cls.read_many(keys, consistent=consistent):
             if isinstance(item, cls):
                 user = item
             elif isinstance(item, Session):
@@ -206,15 +208,20 @@ class User(Item, discriminator="USER"):
 
     @classmethod
     @access_pattern("delete profile")
-    def delete_with_credential(cls, username: str) -> None:
+    def delete_with_credential(cls, username: str, *, over: str | None = None) -> None:
         """Delete an account: one TransactWrite, 4 WCU and 1 on LeaderboardIndex.
+
+        `over` is a game he may still point to, because it is over for him.
 
         Raises: ConditionFailed ("user") if he sits in a game or was deleted already.
         """
         user = cls.at(table.user_key(username))
+        seated_nowhere = cls.current_game.does_not_exist()
+        if over is not None:
+            seated_nowhere |= cls.current_game == over
         credential = Credential.at(table.credential_key(username))
         transact(
-            user=user.remove(cls.PK.exists() & cls.current_game.does_not_exist()),
+            user=user.remove(cls.PK.exists() & seated_nowhere),
             # A guest has none, and deleting what is not there is fine.
             credential=credential.remove_if_there(),
         )

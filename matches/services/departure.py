@@ -32,11 +32,21 @@ def delete_account(username: str, *, now: datetime) -> None:
         user = accounts.profile(username)
         _leave_all(user, now=now)
         try:
-            accounts.delete_account(username)
+            accounts.delete_account(username, over=_game_that_is_over(user))
         except ConditionFailed:
             # He joined a game meanwhile, from another device.
             continue
         return
+
+
+def _game_that_is_over(user: User) -> str | None:
+    """Return his pointer if nothing can seat him there again: the game, or his part, has ended."""
+    if user.current_game is None:
+        return None
+    game, seat = Game.with_seat(user.current_game, user.username)
+    is_out = seat is not None and not seat.is_alive
+    is_over = game is None or game.status not in {OPEN, STARTED}
+    return str(user.current_game) if is_out or is_over else None
 
 
 def _leave_all(user: User, *, now: datetime) -> None:

@@ -161,12 +161,14 @@ def upgrade_guest(
     return own_profile(guest)
 
 
-def delete_account(username: str) -> None:
+def delete_account(username: str, *, over: str | None = None) -> None:
     """Delete an account that sits in no game: sessions, profile, password.
+
+    `over` is a game he may still point to, because it is over for him.
 
     Raises: ConditionFailed if it sits in a game, or was deleted before.
     """
-    User.delete_with_credential(username)
+    User.delete_with_credential(username, over=over)
     sessions.log_out_everywhere(username)
 
 

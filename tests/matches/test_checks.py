@@ -99,6 +99,13 @@ def test_deleted_accounts_leave_healthy_games(table: None) -> None:
     assert broken_in_table() == []
 
 
+def test_an_account_that_points_to_an_ended_game_can_be_deleted(table: None) -> None:
+    a_game(*players("ada", "ben"), status=CANCELLED)
+    delete_account("ben", now=NOW)
+    assert User.by_username("ben") is None
+    assert broken_in_table() == []
+
+
 GAME_BREAKS: dict[str, tuple[dict[str, Any], str]] = {
     "player_count": ({"player_count": 3}, "player_count is 3, but 2 are seated"),
     "last_seat": ({"last_seat": 7}, "last_seat is 7, but max_players is 50"),
