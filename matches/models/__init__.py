@@ -1,6 +1,7 @@
 """A game, its roster, and the small items around them; one module per entity."""
 
 from matches.models.game import CANCELLED, FINISHED, OPEN, STARTED, Game
+from matches.models.imports import ImportProgress
 from matches.models.mapping import UserGameMapping
 from matches.models.support import Lease, QuickJoinPointer, RequestRecord
 
@@ -10,6 +11,7 @@ __all__ = [
     "OPEN",
     "STARTED",
     "Game",
+    "ImportProgress",
     "Lease",
     "QuickJoinPointer",
     "RequestRecord",
