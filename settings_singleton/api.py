@@ -46,7 +46,8 @@ class StatsOut(Schema):
 async def get_settings(request: HttpRequest) -> HttpResponse:
     """Public switches and tunables as this process knows them; costs no read of the table."""
     body, etag = _shown(current())
-    if etag in request.headers.get("If-None-Match", ""):
+    known = request.headers.get("If-None-Match", "")
+    if etag in known or known.strip() == "*":
         response = HttpResponse(status=304)
     else:
         response = HttpResponse(body, content_type="application/json")

@@ -92,6 +92,7 @@ class FlagsCache:
         self._shapes = shapes
         self._clock = clock
         self._overrides: list[Mapping[str, Value]] = []
+        self._was_unread = True
         self._listeners: list[Listener] = []
         self._answered_at: float | None = None
         self._has_item = False
@@ -224,7 +225,8 @@ class FlagsCache:
         What was never read from a table counts as its first value here, not as its safe one.
         """
         with self._publishing:
-            was_unread = not self._overrides and not self.has_snapshot()
+            if not self._overrides:
+                self._was_unread = not self.has_snapshot()
             self._overrides.append(values)
             self.publish()
 
@@ -232,7 +234,7 @@ class FlagsCache:
             with self._publishing:
                 self._overrides = [each for each in self._overrides if each is not values]
                 self.publish()
-                if was_unread and self.stored is None:
+                if self._was_unread and not self._overrides and self.stored is None:
                     self.forget_snapshot()
 
         return end

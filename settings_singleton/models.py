@@ -202,7 +202,7 @@ def _connect() -> Any:
             connect_timeout=CONNECT_TIMEOUT_SECONDS,
             read_timeout=READ_TIMEOUT_SECONDS,
             retries={"total_max_attempts": 1},
-            max_pool_connections=1,
+            max_pool_connections=10,
             parameter_validation=False,
         ),
     )

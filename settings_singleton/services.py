@@ -117,15 +117,23 @@ def change(
     raise TryAgain(cause="settings_contention")
 
 
-def rollback(revision: int, *, who: str, why: str, now: datetime) -> Change:
-    """Bring back all values of an earlier revision, as a new one.
+def rollback(
+    revision: int,
+    *,
+    who: str,
+    why: str,
+    now: datetime,
+    seen: Mapping[str, Value] | None = None,
+) -> Change:
+    """Bring back all values of an earlier revision, as a new one; `seen` as in `change`.
 
     Settings that this revision did not know keep their values.
 
     Raises: NoSuchRevision, and what `change` raises.
     """
     values = values_of(revision)
-    return change(values, who=who, why=f"Rollback to {revision}: {_check_why(why)}", now=now)
+    why = f"Rollback to {revision}: {_check_why(why)}"
+    return change(values, who=who, why=why, now=now, seen=seen)
 
 
 def values_of(revision: int) -> dict[str, Value]:
