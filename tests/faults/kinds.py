@@ -6,9 +6,11 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
 from tests.faults.layer import DELIVERED, Body, Clock, Fault, Request
@@ -160,10 +162,15 @@ def _error(
 
 
 def _response(request: Request, status: int, body: Body) -> AWSResponse:
-    headers = {
-        "Content-Type": "application/x-amz-json-1.0",
-        "x-amzn-RequestId": f"FAULT{next(_request_ids)}",
-    }
-    response = AWSResponse(request.url, status, headers, None)
-    response._content = json.dumps(body).encode()
-    return response
+    headers = HTTPHeaders()
+    headers["Content-Type"] = "application/x-amz-json-1.0"
+    headers["x-amzn-RequestId"] = f"FAULT{next(_request_ids)}"
+    return AWSResponse(request.url, status, headers, _Raw(json.dumps(body).encode()))
+
+
+@dataclass(frozen=True)
+class _Raw:
+    body: bytes
+
+    def stream(self) -> Iterator[bytes]:
+        yield self.body
