@@ -63,7 +63,8 @@ def _take_out(
             counters.count("games_finished")
         game.alive_count = result.alive_count
         game.winner = result.winner
-        game.status = FINISHED if result.winner else game.status
+        if result.winner:
+            game.status, game.ended_at = FINISHED, now
         game.version = int(game.version) + 1
         return game, result
     raise AssertionError("races() ends by raising")
