@@ -29,9 +29,11 @@ from players.services import accounts
 
 router = Router()
 
-Cursor = Annotated[str | None, Query(None, max_length=1024)]
+Cursor = Annotated[str | None, Query(None)]
 MapFilter = Annotated[str | None, Query(None, alias="map", max_length=50)]
-IdempotencyKey = Annotated[str | None, Header(None, alias="Idempotency-Key", max_length=200)]
+IdempotencyKey = Annotated[
+    str | None, Header(None, alias="Idempotency-Key", min_length=1, max_length=200)
+]
 
 
 @router.get("/maps", auth=None, response=list[MapOut])
@@ -40,7 +42,7 @@ async def list_maps(request: HttpRequest) -> list[MapOut]:
     return [MapOut(id=map_id, title=title) for map_id, title in rules.MAPS.items()]
 
 
-@router.post("/games", response={201: GameOut}, exclude_unset=True)
+@router.post("/games", response={201: GameOut})
 async def create_game(
     request: HttpRequest, body: CreateIn, idempotency_key: IdempotencyKey
 ) -> Status[GameOut]:
@@ -56,7 +58,7 @@ async def create_game(
     return Status(201, schemas.game_out(game, show_code=True))
 
 
-@router.get("/games", response=GamesPage, exclude_unset=True)
+@router.get("/games", response=GamesPage)
 async def list_games(
     request: HttpRequest, limit: Limit, game_map: MapFilter, cursor: Cursor
 ) -> GamesPage:
@@ -67,7 +69,7 @@ async def list_games(
     )
 
 
-@router.post("/games/quick-join", response={200: GameOut, 201: GameOut}, exclude_unset=True)
+@router.post("/games/quick-join", response={200: GameOut, 201: GameOut})
 async def quick_join(request: HttpRequest, body: QuickJoinIn | None = None) -> Status[GameOut]:
     """Take a seat in an open game (200), or create one (201)."""
     game, is_new = await run_blocking(
@@ -76,14 +78,14 @@ async def quick_join(request: HttpRequest, body: QuickJoinIn | None = None) -> S
     return Status(201 if is_new else 200, schemas.game_out(game))
 
 
-@router.get("/games/{game_id}", response=GameWithPlayers, exclude_unset=True)
+@router.get("/games/{game_id}", response=GameWithPlayers)
 async def get_game(request: HttpRequest, game_id: str) -> GameWithPlayers:
     """Read a game and its players. A private game's code is shown to those who sit in it."""
     game, roster = await run_blocking(lobby.load, game_id)
     return schemas.game_with_players(game, roster, viewer=identity_of(request).username)
 
 
-@router.post("/games/{game_id}/join", response=GameOut, exclude_unset=True)
+@router.post("/games/{game_id}/join", response=GameOut)
 async def join_game(request: HttpRequest, game_id: str, body: JoinIn | None = None) -> GameOut:
     """Take a seat; joining again is fine."""
     game = await run_blocking(
@@ -96,7 +98,7 @@ async def join_game(request: HttpRequest, game_id: str, body: JoinIn | None = No
     return schemas.game_out(game)
 
 
-@router.post("/games/{game_id}/leave", response=GameOut, exclude_unset=True)
+@router.post("/games/{game_id}/leave", response=GameOut)
 async def leave_game(request: HttpRequest, game_id: str) -> GameOut:
     """Give the seat back; in a running game this is an elimination without a killer."""
     username = identity_of(request).username
@@ -104,7 +106,7 @@ async def leave_game(request: HttpRequest, game_id: str) -> GameOut:
     return schemas.game_out(game)
 
 
-@router.post("/games/{game_id}/kick", response=GameOut, exclude_unset=True)
+@router.post("/games/{game_id}/kick", response=GameOut)
 async def kick_player(request: HttpRequest, game_id: str, body: KickIn) -> GameOut:
     """Take a player out of the lobby (host only)."""
     game = await run_blocking(
@@ -117,7 +119,7 @@ async def kick_player(request: HttpRequest, game_id: str, body: KickIn) -> GameO
     return schemas.game_out(game)
 
 
-@router.post("/games/{game_id}/start", response=GameOut, exclude_unset=True)
+@router.post("/games/{game_id}/start", response=GameOut)
 async def start_game(request: HttpRequest, game_id: str) -> GameOut:
     """Start the game (host only); nobody joins afterwards."""
     username = identity_of(request).username
@@ -125,7 +127,7 @@ async def start_game(request: HttpRequest, game_id: str) -> GameOut:
     return schemas.game_out(game)
 
 
-@router.post("/games/{game_id}/cancel", response=GameOut, exclude_unset=True)
+@router.post("/games/{game_id}/cancel", response=GameOut)
 async def cancel_game(request: HttpRequest, game_id: str) -> GameOut:
     """Cancel the lobby (host only)."""
     username = identity_of(request).username

@@ -67,7 +67,7 @@ class GameOut(Schema):
     started_at: datetime | None
     ended_at: datetime | None
     winner: str | None
-    join_code: str | None = None
+    join_code: str | None = Field(None, exclude_if=lambda code: code is None)
 
 
 class PlayerOut(Schema):
@@ -137,7 +137,7 @@ def history_item(membership: Membership) -> HistoryItem:
 
 
 def _game_fields(game: Game, *, show_code: bool) -> dict[str, Any]:
-    fields = {
+    return {
         "game_id": game.game_id,
         "map": game.map,
         "status": game.status,
@@ -152,10 +152,8 @@ def _game_fields(game: Game, *, show_code: bool) -> dict[str, Any]:
         "started_at": game.started_at,
         "ended_at": game.ended_at,
         "winner": game.winner,
+        "join_code": game.join_code if show_code else None,
     }
-    if show_code and game.is_private:
-        fields["join_code"] = game.join_code
-    return fields
 
 
 def _player_out(seat: UserGameMapping, names: set[str]) -> PlayerOut:

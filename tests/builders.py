@@ -120,7 +120,8 @@ class Api:
         return await self.client.request(method, f"/api{path}", headers=headers, **kwargs)
 
     async def get(self, path: str, by: APlayer | None = None, **params: Any) -> httpx.Response:
-        return await self.send("GET", path, by, params=params)
+        # httpx would replace a query that is in the path.
+        return await self.send("GET", path, by, **({"params": params} if params else {}))
 
     async def post(self, path: str, by: APlayer | None = None, **body: Any) -> httpx.Response:
         """Send `body`; nothing at all if it is empty."""

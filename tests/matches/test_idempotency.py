@@ -1,0 +1,98 @@
+from datetime import timedelta
+
+import httpx
+import pytest
+
+from matches.models import Game
+from matches.services import lobby
+from matches.services.lobby import GameOptions
+from tests.builders import MAP, NOW, Api, APlayer, a_player, ok, players, refusal
+
+
+async def create(api: Api, by: APlayer, key: str, **body: object) -> httpx.Response:
+    headers = {"Idempotency-Key": key}
+    return await api.send("POST", "/games", by, json={"map": MAP, **body}, headers=headers)
+
+
+async def test_the_same_key_gives_the_same_game(api: Api) -> None:
+    alice = a_player()
+
+    first = ok(await create(api, alice, "key-1"), 201)
+    again = ok(await create(api, alice, "key-1"), 201)
+
+    assert again == first
+
+
+async def test_a_replay_gives_the_private_games_code_again(api: Api) -> None:
+    alice = a_player()
+
+    first = ok(await create(api, alice, "key-1", is_private=True), 201)
+    again = ok(await create(api, alice, "key-1", is_private=True), 201)
+
+    assert again["join_code"] == first["join_code"]
+
+
+async def test_a_replay_shows_the_game_as_it_stands(api: Api) -> None:
+    alice = a_player()
+    game = ok(await create(api, alice, "key-1"), 201)
+    ok(await api.post(f"/games/{game['game_id']}/leave", alice))
+
+    again = ok(await create(api, alice, "key-1"), 201)
+
+    assert (again["game_id"], again["status"]) == (game["game_id"], "CANCELLED")
+
+
+async def test_the_same_key_for_another_request_is_refused(api: Api) -> None:
+    alice = a_player()
+    ok(await create(api, alice, "key-1"), 201)
+
+    refusal(await create(api, alice, "key-1", max_players=4), 409, "idempotency_key_reused")
+
+
+async def test_keys_belong_to_their_player(api: Api) -> None:
+    alice, bob = players("alice", "bob")
+
+    first = ok(await create(api, alice, "key-1"), 201)
+    second = ok(await create(api, bob, "key-1", max_players=4), 201)
+
+    assert first["game_id"] != second["game_id"]
+
+
+async def test_another_key_makes_another_game(api: Api) -> None:
+    alice = a_player()
+    first = ok(await create(api, alice, "key-1"), 201)
+
+    second = await create(api, alice, "key-2")
+
+    assert refusal(second, 409, "already_in_game")["game_id"] == first["game_id"]
+
+
+@pytest.mark.parametrize("key", ["x" * 200, "#METADATA", "a#b", "GAME#1"])
+async def test_a_key_is_data_whatever_it_looks_like(api: Api, key: str) -> None:
+    alice = a_player()
+
+    first = ok(await create(api, alice, key), 201)
+
+    assert ok(await create(api, alice, key), 201) == first
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201])
+async def test_a_key_has_1_to_200_characters(api: Api, key: str) -> None:
+    refusal(await create(api, a_player(), key), 422, "validation_error")
+
+
+def test_a_key_is_forgotten_after_a_day_though_the_engine_still_has_it(table: None) -> None:
+    alice = a_player()
+
+    def create_at(hours: int) -> Game:
+        now = NOW + timedelta(hours=hours)
+        options = GameOptions(map=MAP)
+        game = lobby.create_game(alice.identity, options, now=now, idempotency_key="key-1")
+        if game.status == "OPEN":
+            lobby.leave_game("alice", game.game_id, now=now)
+        return game
+
+    first = create_at(0)
+
+    assert create_at(23).game_id == first.game_id
+    assert create_at(25).game_id != first.game_id
