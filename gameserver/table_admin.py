@@ -77,12 +77,16 @@ class Panel:
 
 @dataclass(frozen=True)
 class Description:
-    """What an item's page shows. `actions` names those that make sense in its state."""
+    """What an item's page shows. `actions` names those that make sense in its state.
+
+    `links` are labels and addresses beside them; a live page follows what changes.
+    """
 
     title: str
     facts: Sequence[tuple[str, object]]
     panels: Sequence[Panel] = ()
     actions: Sequence[str] = ()
+    links: Sequence[tuple[str, str]] = ()
     is_live: bool = False
 
 
@@ -244,6 +248,7 @@ class TableAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at 
                 for action in self.item_actions
                 if action.name in described.actions and self.may(request, action)
             ],
+            "links": described.links,
             "history_url": self.url("history", object_id),
             "is_live": described.is_live,
         }

@@ -21,7 +21,7 @@ from gameserver.table_admin import (
 )
 from matches import rules
 from matches.models import OPEN, STARTED, Game, UserGameMapping
-from matches.services import find, lobby, operators
+from matches.services import check, find, lobby, operators
 
 STATES = {
     "OPEN": "Open",
@@ -159,7 +159,17 @@ class GameAdmin(TableAdmin):
             actions |= {"end", "kick"}
         may_kick = is_current and request.user.has_perm("matches.kick_from_game")
         panels = [self._roster(game, roster, may_kick=may_kick)]
-        return Description(game.game_id, facts, panels, sorted(actions), is_live=is_current)
+        is_check = "check" in request.GET
+        if is_check:
+            panels.insert(0, _checked(check.check_game(object_id)))
+        return Description(
+            game.game_id,
+            facts,
+            panels,
+            sorted(actions),
+            links=[("Check", "?check=1")],
+            is_live=is_current and not is_check,
+        )
 
     def _roster(self, game: Game, roster: Sequence[UserGameMapping], *, may_kick: bool) -> Panel:
         kick_url = self.url("action", game.game_id, "kick")
@@ -191,3 +201,9 @@ class GameAdmin(TableAdmin):
             "",
         )
         return Panel("Players", columns, rows)
+
+
+def _checked(report: check.Report) -> Panel:
+    if report.broken:
+        return Panel("Check", ("What is broken",), [(line,) for line in report.broken])
+    return Panel("Check", (), (), note=f"Looked at the game and {report.players} players: nothing is broken.")
