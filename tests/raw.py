@@ -1,10 +1,11 @@
 """Items as they lie in the table, past every model: to break them, and to look at them."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 
-from gameserver.models import Item, RawItem
+from gameserver.models import ConditionFailed, Item, RawItem
 from gameserver.table import Key
 
 
@@ -46,3 +47,18 @@ def _call(operation: str, **kwargs: Any) -> dict[str, Any]:
         operation, {"TableName": settings.DYNAMODB_TABLE, **kwargs}
     )
     return answer
+
+
+def refusals(call: Callable[[], object]) -> dict[str, Item | None]:
+    """Run a call that must fail on its conditions and write nothing; return what was refused."""
+    before = _sorted(scan_raw())
+    try:
+        call()
+    except ConditionFailed as refused:
+        assert _sorted(scan_raw()) == before, "a refused write changed the table"
+        return refused.failed
+    raise AssertionError("nothing was refused")
+
+
+def _sorted(items: list[RawItem]) -> list[RawItem]:
+    return sorted(items, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
