@@ -44,6 +44,16 @@ AUDIT_PREFIX = "AUDIT#FLAGS#"
 # A game's own item and its roster, and nothing else of its partition.
 GAME_AND_ROSTER = ("#METADATA#", "USER$")
 ROSTER = ("USER#", "USER$")
+# What operators may look for, in the form they type it.
+KEY_EXAMPLES = {
+    "Player": "USER#alice",
+    "Game": "GAME#3f0c2a52-4a0e-4c51-9a37-5f3ad5a1a9d2",
+    "Settings and their history": SETTINGS_PK,
+    "Processes": PROCESSES_PK,
+    "Counter": "COUNTER#eliminations",
+    "Quick-join pointer": "QUICKJOIN#dirty-desert",
+    "Lease": "LEASE#sweep",
+}
 
 
 def id_in(pk: str) -> str:

@@ -3,11 +3,12 @@
 from django.contrib import admin
 from django.urls import path, re_path
 
-from gameserver import health, pages, problems
+from gameserver import dashboard, health, pages, problems
 from gameserver.api import api
 
 urlpatterns = [
     path("", pages.home),
+    path("admin/dashboard.json", dashboard.page, name="admin_dashboard"),
     path("admin/", admin.site.urls),
     path("api/", api.urls),
     re_path(r"^api/", problems.unknown_path),

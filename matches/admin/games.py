@@ -206,4 +206,5 @@ class GameAdmin(TableAdmin):
 def _checked(report: check.Report) -> Panel:
     if report.broken:
         return Panel("Check", ("What is broken",), [(line,) for line in report.broken])
-    return Panel("Check", (), (), note=f"Looked at the game and {report.players} players: nothing is broken.")
+    note = f"Looked at the game and {report.players} players: nothing is broken."
+    return Panel("Check", (), (), note=note)

@@ -4,9 +4,12 @@ import json
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
+
 from gameserver import hints, retries
 from gameserver.errors import GameNotOpen
 from gameserver.models import ConditionFailed
+from matches import rules
 from matches.models import FINISHED, STARTED, Game, UserGameMapping
 from matches.services import lobby, play
 from players.models import Session
@@ -57,6 +60,24 @@ def relist(game_id: str) -> tuple[str | None, str | None]:
         hints.game_changed(game_id, game.map)
         return game.listing, listed.listing
     raise AssertionError("races() ends by raising")
+
+
+def count_current(limit: int = 100) -> dict[str, dict[str, tuple[int, bool]]]:
+    """Count open and started games by state and map: one Query per state, map and shard.
+
+    Counting stops at `limit` games of each; then the second value says that there are more.
+    """
+    counts: dict[str, dict[str, tuple[int, bool]]] = {}
+    for state in ("OPEN", "STARTED"):
+        counts[state] = {}
+        for game_map in rules.MAPS:
+            pages = [
+                Game.listed(state, game_map, shard, limit=limit)
+                for shard in range(settings.LISTING_SHARDS)
+            ]
+            has_more = any(page.last_key is not None for page in pages)
+            counts[state][game_map] = (sum(len(page.items) for page in pages), has_more)
+    return counts
 
 
 def export_player(username: str) -> dict[str, Any]:
