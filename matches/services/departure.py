@@ -54,6 +54,7 @@ def _leave_all(user: User, *, now: datetime) -> None:
     if user.current_game is not None:
         # His newest seat may not be in the index yet.
         _leave(user.username, user.current_game, now=now)
+        _anonymise(user.current_game, user.username)
     while True:
         page = UserGameMapping.history(user.username, limit=100, start_key=start_key)
         games = Game.by_ids(seat.game_id for seat in page.items)
@@ -61,7 +62,7 @@ def _leave_all(user: User, *, now: datetime) -> None:
             game = games.get(seat.game_id)
             if game and seat.is_alive and game.status in {OPEN, STARTED}:
                 _leave(user.username, seat.game_id, now=now)
-            _anonymise(seat)
+            _anonymise(seat.game_id, user.username)
         start_key = page.last_key
         if start_key is None:
             return
@@ -74,9 +75,9 @@ def _leave(username: str, game_id: str, *, now: datetime) -> None:
         return
 
 
-def _anonymise(seat: UserGameMapping) -> None:
+def _anonymise(game_id: str, username: str) -> None:
     try:
-        UserGameMapping.anonymise(seat.game_id, seat.username)
+        UserGameMapping.anonymise(game_id, username)
     except ConditionFailed:
         # A lobby's seat is deleted, not kept.
         return

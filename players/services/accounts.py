@@ -168,6 +168,9 @@ def delete_account(username: str, *, over: str | None = None) -> None:
 
     Raises: ConditionFailed if it sits in a game, or was deleted before.
     """
+    # Before and after: a session that outlived the account would be good for the next one who
+    # takes its name.
+    sessions.log_out_everywhere(username)
     User.delete_with_credential(username, over=over)
     sessions.log_out_everywhere(username)
 
