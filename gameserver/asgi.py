@@ -1,16 +1,19 @@
-"""The ASGI application: HTTP goes to Django."""
+"""The ASGI application: HTTP goes to Django, `/ws/` to the realtime edge."""
 
 import os
-from typing import Any
+from typing import Any, cast
 
 import django
-from channels.routing import ProtocolTypeRouter
+from channels.routing import ProtocolTypeRouter, URLRouter
 from django.core.handlers.asgi import ASGIHandler
+from django.urls import re_path
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gameserver.settings")
 django.setup(set_prefix=False)
 
 from gameserver.middleware import API_PREFIXES  # noqa: E402 (needs the settings)
+from matches.consumers import realtime  # noqa: E402 (needs the apps)
+from matches.consumers.socket import websocket  # noqa: E402 (needs the apps)
 
 
 class HttpHandler(ASGIHandler):
@@ -26,4 +29,32 @@ class HttpHandler(ASGIHandler):
             await super().__call__(scope, receive, send)
 
 
-application = ProtocolTypeRouter({"http": HttpHandler()})
+async def refuse(scope: Any, receive: Any, send: Any) -> None:
+    """Answer a WebSocket to any other path: 403, before the handshake."""
+    await receive()
+    await send({"type": "websocket.close"})
+
+
+async def lifespan(scope: Any, receive: Any, send: Any) -> None:
+    """Start the bridge, the heartbeat and the sweep with the server, and end them after it."""
+    while True:
+        event = (await receive())["type"]
+        if event == "lifespan.startup":
+            realtime.current().start_upkeep()
+        else:
+            await realtime.stop()
+        await send({"type": f"{event}.complete"})
+        if event == "lifespan.shutdown":
+            return
+
+
+application = ProtocolTypeRouter(
+    {
+        "http": HttpHandler(),
+        "websocket": URLRouter(
+            # Django's annotations know views only.
+            [re_path(r"^ws/$", cast(Any, websocket)), re_path(r"", cast(Any, refuse))]
+        ),
+        "lifespan": lifespan,
+    }
+)

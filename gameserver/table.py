@@ -14,6 +14,8 @@
 | Counter shard           | COUNTER#{name}          | SHARD#{n:02d}               |
 | Request record          | REQUEST#{username}#{key}| #METADATA                   |
 | Lease                   | LEASE#{name}            | #METADATA                   |
+| Heartbeat               | HEARTBEATS              | PROCESS#{id}                |
+| Presence                | PRESENCE#{process id}   | GAME#{game_id}#USER#{username} |
 | Process report          | PROCESSES               | PROCESS#{id}                |
 | Import progress         | IMPORT#{sha256}         | #METADATA                   |
 
@@ -40,6 +42,7 @@ SETTINGS_PK = "SETTINGS#APP"
 PROCESSES_PK = "PROCESSES"
 FLAGS_V1_SK = "FLAGS#V1"
 FLAGS_V2_SK = "FLAGS#V2"
+HEARTBEATS_PK = "HEARTBEATS"
 AUDIT_PREFIX = "AUDIT#FLAGS#"
 # A game's own item and its roster, and nothing else of its partition.
 GAME_AND_ROSTER = ("#METADATA#", "USER$")
@@ -116,6 +119,14 @@ def import_key(file_hash: str) -> Key:
 
 def process_key(process_id: str) -> Key:
     return PROCESSES_PK, f"PROCESS#{process_id}"
+
+
+def heartbeat_key(process_id: str) -> Key:
+    return HEARTBEATS_PK, f"PROCESS#{process_id}"
+
+
+def presence_key(process_id: str, game_id: str, username: str) -> Key:
+    return f"PRESENCE#{process_id}", f"GAME#{game_id}#USER#{username}"
 
 
 def shard_of(identity: str) -> int:

@@ -51,7 +51,7 @@ def lobby_topic(game_map: str) -> str:
 class _Parcel:
     """What waits to be sent on one topic: each hint once, and sayings (ready JSON) in order."""
 
-    hints: dict[hints.Hint, None] = field(default_factory=dict)
+    changes: dict[hints.Hint, None] = field(default_factory=dict)
     said: list[tuple[str, str]] = field(default_factory=list)
     said_bytes: int = 0
 
@@ -85,7 +85,7 @@ class Bridge:
         return self._layer is not None
 
     def start(self) -> None:
-        """Carry this process's hints from now on. A layer in memory reaches nobody: then, nothing."""
+        """Carry hints from now on. A layer in memory reaches nobody else: then, do nothing."""
         layer = get_channel_layer()
         if layer is None or isinstance(layer, InMemoryChannelLayer):
             return
@@ -144,7 +144,7 @@ class Bridge:
         for topic in topics:
             parcel = self._parcel(topic)
             if parcel is not None:
-                parcel.hints[hint] = None
+                parcel.changes[hint] = None
 
     def _parcel(self, topic: str) -> _Parcel | None:
         if self._layer is None:
@@ -179,7 +179,7 @@ class Bridge:
                 "type": MESSAGE_TYPE,
                 "origin": self._origin,
                 "topic": topic,
-                "hints": [[type(hint).__name__, *astuple(hint)] for hint in parcel.hints],
+                "hints": [[type(hint).__name__, *astuple(hint)] for hint in parcel.changes],
                 "said": parcel.said,
             }
             await self._try(self._layer.group_send(topic, message))

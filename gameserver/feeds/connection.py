@@ -47,8 +47,17 @@ class Outlet(Protocol):
 class Connection:
     """A client that was let in. `id` rises with every connection of this process."""
 
-    __slots__ = ("allowance", "close_code", "heard_at", "id", "outlet", "session_id", "username",
-                 "version", "watching")
+    __slots__ = (
+        "allowance",
+        "close_code",
+        "heard_at",
+        "id",
+        "outlet",
+        "session_id",
+        "username",
+        "version",
+        "watching",
+    )
 
     def __init__(
         self, username: str, session_id: str, outlet: Outlet, allowance: Allowance, *, now: float

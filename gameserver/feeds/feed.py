@@ -4,7 +4,7 @@ import asyncio
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import structlog
 from prometheus_client import Counter, Gauge
@@ -81,7 +81,7 @@ class Feed(ABC, Generic[StateT]):
     def change(self, old: StateT, new: StateT) -> Message | None:
         """Tell what makes `new` of `old`; None if nothing does."""
 
-    def on_change(self) -> None:  # noqa: B027 (a hook, not an obligation)
+    def on_change(self) -> None:
         """Take notice that the state or the connections changed."""
 
     @property
@@ -123,8 +123,8 @@ class Feed(ABC, Generic[StateT]):
     def snapshot_frame(self) -> Frame:
         """Return the whole state, serialised once for all who ask before it changes."""
         if self._snapshot is None:
-            assert self.state is not None
-            self._snapshot = frame(self.snapshot(self.state))
+            # Asked only after a read that succeeded.
+            self._snapshot = frame(self.snapshot(cast(StateT, self.state)))
         return self._snapshot
 
     async def stop(self) -> None:
@@ -207,11 +207,12 @@ class Feed(ABC, Generic[StateT]):
     def _retry_seconds(self) -> float:
         if self.is_idle:
             return self.rest_seconds
-        pause = FIRST_RETRY_SECONDS * 2 ** min(self._failures - 1, 8)
+        pause = FIRST_RETRY_SECONDS * 2.0 ** min(self._failures - 1, 8)
         return min(LONGEST_RETRY_SECONDS, pause) * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311
 
     def _report(self, error: Exception) -> None:
-        if isinstance(error, GameServerError) and not isinstance(error, TryAgain):
-            return
-        if self._failures == 1:
-            _log.warning("feed_read_failed", feed=self.key, error=repr(error))
+        if isinstance(error, TryAgain):
+            if self._failures == 1:
+                _log.warning("feed_read_failed", feed=self.key, error=repr(error))
+        elif not isinstance(error, GameServerError):
+            _log.error("feed_read_failed", feed=self.key, exc_info=error)

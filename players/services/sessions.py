@@ -113,11 +113,23 @@ def authenticate(access_token: str, *, now: datetime) -> Identity:
     Raises: NotAuthenticated if token, session or account is gone; Banned.
     """
     claims = read_access_token(access_token)
-    key = (claims.username, claims.session_id)
+    return identify(claims.username, claims.session_id, now=now)
+
+
+def identify(
+    username: str, session_id: str, *, now: datetime, consistent: bool = False
+) -> Identity:
+    """Return who a session belongs to, if it still stands; a socket outlives its access token.
+
+    `consistent`: what is not known here is read strongly, right after a change.
+
+    Raises: NotAuthenticated if session or account is gone; Banned.
+    """
+    key = (username, session_id)
     with _identities_lock:
         known = _identities.get(key)
     if known is None:
-        user, session = User.with_session(*key)
+        user, session = User.with_session(*key, consistent=consistent)
         if user is not None:
             # Before the session, which the ban has ended: the player is told why.
             rules.check_not_banned(user.banned_until, now)

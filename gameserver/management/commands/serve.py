@@ -129,9 +129,11 @@ def _run(listener: socket.socket, embedded: engine.EmbeddedEngine | None) -> Non
             "gameserver.asgi:application",
             loop="uvloop",
             http="httptools",
-            ws="websockets-sansio",
+            ws="gameserver.websocket_protocol:WebSocketProtocol",
             ws_max_size=WEBSOCKET_MAX_BYTES,
-            lifespan="off",
+            # Compression would make each receiver's bytes its own, and cost each some memory.
+            ws_per_message_deflate=False,
+            lifespan="on",
             log_config=None,
             access_log=False,
             server_header=False,

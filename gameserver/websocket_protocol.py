@@ -1,0 +1,58 @@
+"""uvicorn's WebSocket protocol with a way out that costs one write for each delivered message.
+
+ASGI's `send` builds and serialises a frame for every receiver. Frames of a server are not masked,
+so here the bytes are made once and handed to the transport as they are. The ASGI scope offers this
+as the extension `gameserver.outlet`; under another server `AsgiOutlet` does the same, slower.
+"""
+
+from typing import Any, cast
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from gameserver.feeds.connection import RESTART, retry_hint
+from gameserver.feeds.frames import Frame, frame
+
+# A client that does not take its close frame is cut off after this time.
+CLOSE_TIMEOUT_SECONDS = 3.0
+FAREWELL = frame({"type": "notice", "code": "restart", "seconds": 0})
+
+
+class WebSocketProtocol(WebSocketsSansIOProtocol):
+    """One connection; also an `Outlet`."""
+
+    def handle_connect(self, event: Any) -> None:
+        super().handle_connect(event)
+        if self.handshake_initiated and not self.handshake_complete:
+            extensions = cast(dict[str, Any], self.scope["extensions"])
+            extensions["gameserver.outlet"] = self
+
+    def write(self, message: Frame) -> None:
+        """Hand a frame to the transport, which never blocks."""
+        if not self.close_sent and not self.disconnected:
+            self.transport.write(message.wire)
+
+    def waiting_bytes(self) -> int:
+        """How much the transport holds back."""
+        return self.transport.get_write_buffer_size()
+
+    def close(self, code: int, reason: str) -> None:
+        """Send a close frame; abort if the client does not answer it in time."""
+        if self.close_sent or self.disconnected or self.transport.is_closing():
+            return
+        self.stop_keepalive()
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self.conn.send_close(code, reason)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
+        self.close_timer = self.loop.call_later(CLOSE_TIMEOUT_SECONDS, self.transport.abort)
+
+    def shutdown(self) -> None:
+        """Tell a client of a restarting server when to come back, each at another moment."""
+        if self.handshake_complete and not self.close_sent:
+            self.write(FAREWELL)
+            self.close(RESTART, retry_hint("restart"))
+        else:
+            super().shutdown()

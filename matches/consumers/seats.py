@@ -1,0 +1,127 @@
+"""Which seats are held by connections of this process, and for how long after the last is gone."""
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import structlog
+from django.utils import timezone
+from prometheus_client import Gauge
+
+from gameserver.blocking import run_blocking
+from gameserver.feeds.connection import Connection
+from matches.services import presence
+from matches.services.presence import Seat
+from settings_singleton.cache import flags
+
+HELD = Gauge("socket_seats_held", "Seats whose players are, or were just now, connected here")
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass
+class _Hold:
+    """A seat: the connections that hold it, and since when there is none (monotonic seconds)."""
+
+    connections: set[Connection] = field(default_factory=set)
+    dropped_at: float | None = None
+
+
+class SeatHolder:
+    """The seats of a process's connected players. Lives on one event loop.
+
+    A seat is held once its player has watched its game. It is held by all his connections that
+    did, so the end of an old one never harms a newer one.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.process_id = uuid.uuid4().hex
+        self._clock = clock
+        self._holds: dict[str, dict[str, _Hold]] = {}
+        self._of_connection: dict[Connection, set[Seat]] = {}
+        self._to_record: dict[Seat, bool] = {}
+
+    def seen(self, game_id: str, in_game: set[str], connections: list[Connection]) -> None:
+        """Hold the seats of connected players; let go those of players who are in it no more."""
+        holds = self._holds.get(game_id, {})
+        for username in [name for name in holds if name not in in_game]:
+            self._release(game_id, username)
+        for connection in connections:
+            if connection.username in in_game:
+                self._hold(game_id, connection)
+
+    def gone(self, connection: Connection) -> None:
+        """Begin the grace of the seats that only this connection held."""
+        for game_id, username in self._of_connection.pop(connection, ()):
+            hold = self._holds[game_id][username]
+            hold.connections.discard(connection)
+            if not hold.connections:
+                hold.dropped_at = self._clock()
+
+    def is_held(self, game_id: str, username: str) -> bool:
+        """Tell whether a connection of this process holds a seat."""
+        hold = self._holds.get(game_id, {}).get(username)
+        return hold is not None and bool(hold.connections)
+
+    async def tend(self) -> None:
+        """Write down what changed, and free the seats whose grace is over; once a second is fine.
+
+        Maintenance keeps players out, so it starts every grace anew.
+
+        Raises: whatever the table raises; what was not done is done the next time.
+        """
+        await self._record()
+        now = self._clock()
+        for game_id, holds in tuple(self._holds.items()):
+            for username, hold in tuple(holds.items()):
+                if hold.dropped_at is None:
+                    continue
+                if flags.maintenance_mode:
+                    hold.dropped_at = now
+                elif now - hold.dropped_at >= flags.reconnect_grace_seconds:
+                    await self._give_up(game_id, username, hold)
+
+    async def _give_up(self, game_id: str, username: str, hold: _Hold) -> None:
+        await run_blocking(presence.give_up, self.process_id, game_id, username, now=timezone.now())
+        if hold.connections:
+            # Back while the seat was being freed; if it is free, his feed will tell him.
+            self._to_record[game_id, username] = True
+        else:
+            self._forget(game_id, username)
+
+    async def _record(self) -> None:
+        todo, self._to_record = self._to_record, {}
+        if not todo:
+            return
+        present = [seat for seat, is_there in todo.items() if is_there]
+        gone = [seat for seat, is_there in todo.items() if not is_there]
+        try:
+            await run_blocking(presence.record, self.process_id, present, gone, now=timezone.now())
+        except Exception:
+            self._to_record = {**todo, **self._to_record}
+            raise
+
+    def _hold(self, game_id: str, connection: Connection) -> None:
+        username = connection.username
+        hold = self._holds.setdefault(game_id, {}).get(username)
+        if hold is None:
+            hold = self._holds[game_id][username] = _Hold()
+            self._to_record[game_id, username] = True
+            HELD.inc()
+        hold.dropped_at = None
+        hold.connections.add(connection)
+        self._of_connection.setdefault(connection, set()).add((game_id, username))
+
+    def _release(self, game_id: str, username: str) -> None:
+        hold = self._holds[game_id][username]
+        for connection in hold.connections:
+            self._of_connection[connection].discard((game_id, username))
+        self._to_record[game_id, username] = False
+        self._forget(game_id, username)
+
+    def _forget(self, game_id: str, username: str) -> None:
+        del self._holds[game_id][username]
+        HELD.dec()
+        if not self._holds[game_id]:
+            del self._holds[game_id]

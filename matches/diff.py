@@ -1,0 +1,113 @@
+"""The difference between two states of a game as the events that lead from one to the other.
+
+A view is a game as clients see it: `{"version", "game": {...}, "players": [{...}, ...]}`, plain
+JSON values. Clients keep one, and `apply` is what they do with each `game.changed`; a change whose
+events would not lead to exactly the new state is not made: then a new snapshot is sent.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+View = dict[str, Any]
+Event = dict[str, Any]
+Player = dict[str, Any]
+
+
+def change(old: View, new: View) -> View | None:
+    """Return `{"from_version", "version", "game", "events"}`; None if events cannot tell it all.
+
+    That is so when a version was lost (a restored table), or a deleted account's name went.
+    """
+    if new["version"] <= old["version"]:
+        return None
+    found = {
+        "from_version": old["version"],
+        "version": new["version"],
+        "game": new["game"],
+        "events": list(events(old, new)),
+    }
+    return found if apply(old, found) == new else None
+
+
+def apply(view: View, changed: View) -> View:
+    """Return the view after a change: the game is replaced, the events tell the players' story."""
+    players = {player["username"]: player for player in view["players"]}
+    for event in changed["events"]:
+        match event["type"]:
+            case "player_joined":
+                players[event["player"]["username"]] = event["player"]
+            case "player_left":
+                players.pop(event["username"], None)
+            case "player_eliminated":
+                _eliminate(players, event)
+            case "game_finished" if event["winner"] in players:
+                winner = players[event["winner"]]
+                players[event["winner"]] = {**winner, "placement": 1}
+    return {
+        "version": changed["version"],
+        "game": changed["game"],
+        "players": sorted(players.values(), key=_seat_order),
+    }
+
+
+def events(old: View, new: View) -> Iterator[Event]:
+    """Tell what happened, in an order in which it can have happened."""
+    before, after = old["game"], new["game"]
+    was = {player["username"]: player for player in old["players"]}
+    players = {player["username"]: player for player in new["players"]}
+    for username, player in was.items():
+        now = players.get(username)
+        if now is None or now["joined_at"] != player["joined_at"]:
+            yield {"type": "player_left", "username": username}
+    for username, player in players.items():
+        if username not in was or was[username]["joined_at"] != player["joined_at"]:
+            yield {"type": "player_joined", "player": _newly_seated(player)}
+    if after["host"] != before["host"]:
+        yield {"type": "host_changed", "host": after["host"]}
+    if after["started_at"] != before["started_at"]:
+        yield {"type": "game_started", "started_at": after["started_at"]}
+    yield from _eliminations(was, players)
+    if after["status"] != before["status"]:
+        if after["status"] == "FINISHED":
+            yield {"type": "game_finished", "winner": after["winner"]}
+        elif after["status"] == "CANCELLED":
+            yield {"type": "game_cancelled"}
+
+
+def _eliminations(was: dict[str, Player], players: dict[str, Player]) -> Iterator[Event]:
+    out = [
+        player
+        for username, player in players.items()
+        if not player["is_alive"] and (username not in was or was[username]["is_alive"])
+    ]
+    # The placement is how many were alive, so the first to go has the highest.
+    for player in sorted(out, key=lambda one: -(one["placement"] or 0)):
+        yield {
+            "type": "player_eliminated",
+            "username": player["username"],
+            "placement": player["placement"],
+            "eliminated_by": player["eliminated_by"],
+        }
+
+
+def _eliminate(players: dict[str, Player], event: Event) -> None:
+    victim = players.get(event["username"])
+    killer = players.get(event["eliminated_by"] or "")
+    if victim is not None:
+        players[event["username"]] = {
+            **victim,
+            "is_alive": False,
+            "placement": event["placement"],
+            "eliminated_by": event["eliminated_by"],
+        }
+    if killer is not None and killer["kills"] is not None:
+        players[killer["username"]] = {**killer, "kills": killer["kills"] + 1}
+
+
+def _newly_seated(player: Player) -> Player:
+    """Return a player as he was when he sat down; what came later is told by later events."""
+    return {**player, "is_alive": True, "kills": 0, "placement": None, "eliminated_by": None}
+
+
+def _seat_order(player: Player) -> tuple[str, str]:
+    return player["joined_at"], player["username"]
