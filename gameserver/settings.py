@@ -38,7 +38,10 @@ if IS_PRODUCTION:
     if DEBUG:
         raise ImproperlyConfigured("DEBUG must be off in production.")
 elif not SECRET_KEY:
-    SECRET_KEY = load_or_create_secret(DATA_DIR / "secret_key")
+    try:
+        SECRET_KEY = load_or_create_secret(DATA_DIR / "secret_key")
+    except OSError as error:
+        raise ImproperlyConfigured(f"DATA_DIR={DATA_DIR} can't be used: {error.strerror}.") from error
 
 # The game table
 DYNAMODB_ENDPOINT_URL: str = env.str("DYNAMODB_ENDPOINT_URL", "embedded") or "embedded"

@@ -126,6 +126,23 @@ def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
             ]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--port", "99999"], "A port is a number from 0 (any free one) to 65535"),
+        (["--host", "nowhere.invalid"], "Can't listen on nowhere.invalid port"),
+        (["--data-dir", "/proc/nothing"], "DATA_DIR=/proc/nothing can't be used"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_an_option_that_can_not_work_is_one_clear_line(
+    tmp_path: Path, options: list[str], message: str
+) -> None:
+    with failing_server(server_environment(tmp_path), None, *options) as server:
+        [line] = error_lines(server)
+    assert message in line
+
+
 def test_a_second_server_on_the_same_data_is_one_clear_line(shared_server: Server) -> None:
     with failing_server(server_environment(shared_server.data_dir)) as second:
         assert error_lines(second) == [

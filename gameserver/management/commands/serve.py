@@ -23,6 +23,7 @@ from settings_singleton import cache, counters
 from settings_singleton.processes import reporter
 
 GRACEFUL_SHUTDOWN_SECONDS = 10
+MAX_PORT = 65_535
 # Larger messages end the connection before they are held in memory; our own limit is far below.
 WEBSOCKET_MAX_BYTES = 65_536
 
@@ -103,12 +104,13 @@ def _leave(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= MAX_PORT:
+        raise CommandError(f"A port is a number from 0 (any free one) to {MAX_PORT}, not {port}.")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address, family=family, backlog=2048)
-    except (OSError, OverflowError) as error:
-        number = error.errno if isinstance(error, OSError) else None
-        reason = "the port is taken" if number == errno.EADDRINUSE else error
+    except OSError as error:
+        reason = "the port is taken" if error.errno == errno.EADDRINUSE else error.strerror
         raise CommandError(f"Can't listen on {host} port {port}: {reason}.") from error
 
 
