@@ -8,6 +8,8 @@ from typing import Any, Self
 
 import botocore.session
 from botocore.config import Config
+from botocore.exceptions import ConnectionError as NoConnection
+from botocore.exceptions import HTTPClientError
 from django.conf import settings
 from pynamodb.attributes import (
     Attribute,
@@ -170,9 +172,10 @@ def _read_raw(shapes: Sequence[Shape]) -> dict[str, RawItem]:
                 ConsistentRead=True,
                 ReturnConsumedCapacity="INDEXES",
             )
-        except Exception:
+        except (NoConnection, HTTPClientError):
             # An embedded engine that was started again listens elsewhere.
-            _forget_client()
+            if (broken := _forget_client()) is not None:
+                broken.close()
             raise
         finally:
             capacity.record("GetItem", response)
@@ -208,13 +211,14 @@ def _connect() -> Any:
     )
 
 
-def _forget_client() -> None:
-    global _client  # noqa: PLW0603 (one per process)
-    _client = None
+def _forget_client() -> Any:
+    global _client
+    client, _client = _client, None
+    return client
 
 
 def _after_fork() -> None:
-    """Leave the parent's sockets and locks alone."""
+    """Leave the parent's sockets and locks alone: neither used nor closed."""
     global _connecting  # noqa: PLW0603 (one per process)
     _connecting = threading.Lock()
     _forget_client()

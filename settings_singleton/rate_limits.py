@@ -83,6 +83,12 @@ class RateLimits:
                 )
         return Window(per_minute, per_minute - max(counts), reset_seconds)
 
+    async def close(self) -> None:
+        """Close this loop's connections to Redis."""
+        redis = self._redis.pop(asyncio.get_running_loop(), None)
+        if redis is not None:
+            await cast(Any, redis.bridge).storage.aclose()
+
     async def _increment(self, keys: list[str]) -> list[int]:
         if self._redis_url and time.monotonic() >= self._redis_again_at:
             try:
