@@ -41,7 +41,9 @@ elif not SECRET_KEY:
     try:
         SECRET_KEY = load_or_create_secret(DATA_DIR / "secret_key")
     except OSError as error:
-        raise ImproperlyConfigured(f"DATA_DIR={DATA_DIR} can't be used: {error.strerror}.") from error
+        raise ImproperlyConfigured(
+            f"DATA_DIR={DATA_DIR} can't be used: {error.strerror}."
+        ) from error
 
 # The game table
 DYNAMODB_ENDPOINT_URL: str = env.str("DYNAMODB_ENDPOINT_URL", "embedded") or "embedded"
