@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 from itertools import pairwise
+from reprlib import Repr
 from typing import Any
 
 from gameserver import table
@@ -23,6 +24,11 @@ PLACEMENTS = {"gold": 1, "silver": 2, "bronze": 3}
 _MAP_IDS = {title: map_id for map_id, title in MAPS.items()}
 # The beginnings of the keys, which the dump shares with us.
 _USER, _GAME, _SEAT = table.user_key(""), table.game_key(""), table.mapping_key("", "")
+
+
+# Values are shown in one line of a report, however long they are.
+_short = Repr()
+_short.maxstring = _short.maxother = 60
 
 
 class _Broken(Exception):
@@ -60,7 +66,9 @@ class _Fields:
         self._values = values
 
     def unused(self) -> tuple[str, ...]:
-        return tuple(sorted(self._values.keys() - self._taken))
+        names = self._values.keys() - self._taken
+        # They are printed, and may be anything.
+        return tuple(sorted(ascii(name)[1:-1] for name in names))
 
     def note(self, text: str) -> None:
         self.findings.append(Finding(self.line, text))
@@ -96,7 +104,7 @@ class _Fields:
                 return value.replace(tzinfo=UTC)
             return value.astimezone(UTC)
         except (ValueError, OverflowError) as error:
-            raise _Broken(f"{name} is no time: {text!r}") from error
+            raise _Broken(f"{name} is no time: {_short.repr(text)}") from error
 
 
 def _record(fields: _Fields) -> Record:
@@ -104,7 +112,7 @@ def _record(fields: _Fields) -> Record:
     for prefix, read in ((_USER, _user), (_GAME, _game), (_SEAT, _seat)):
         if pk.startswith(prefix[0]) and sk.startswith(prefix[1]):
             return read(fields, (pk, sk))
-    raise _Broken(f"unknown kind of item: {pk!r} / {sk!r}")
+    raise _Broken(f"unknown kind of item: {_short.repr(pk)} / {_short.repr(sk)}")
 
 
 def _user(fields: _Fields, key: table.Key) -> DumpedUser:
@@ -114,7 +122,7 @@ def _user(fields: _Fields, key: table.Key) -> DumpedUser:
     try:
         display_name = player_rules.clean_display_name(name)
     except ValidationFailed as refused:
-        fields.note(f"name {name!r} is replaced by the username. {refused.detail}")
+        fields.note(f"name {_short.repr(name)} is replaced by the username. {refused.detail}")
         display_name = username
     return DumpedUser(fields.line, username, display_name)
 
@@ -124,7 +132,7 @@ def _game(fields: _Fields, key: table.Key) -> DumpedGame:
     _check_key(key, table.game_key(game_id))
     title = fields.needed("map")
     if title not in _MAP_IDS:
-        raise _Broken(f"unknown map {title!r}")
+        raise _Broken(f"unknown map {_short.repr(title)}")
     created = fields.time("create_time")
     if created is None:
         raise _Broken("no create_time")
@@ -151,7 +159,7 @@ def _game(fields: _Fields, key: table.Key) -> DumpedGame:
         game_id,
         map=_MAP_IDS[title],
         status=status,
-        creator=fields.text("creator"),
+        creator=_creator(fields),
         people=_people(fields),
         created_at=created,
         started_at=started,
@@ -166,7 +174,7 @@ def _seat(fields: _Fields, key: table.Key) -> DumpedSeat:
     _check_key(key, table.mapping_key(game_id, username))
     place = fields.text("place")
     if place is not None and place not in PLACEMENTS:
-        fields.note(f"unknown place {place!r}")
+        fields.note(f"unknown place {_short.repr(place)}")
         place = None
     return DumpedSeat(fields.line, game_id, username, place)
 
@@ -179,19 +187,24 @@ def _placements(fields: _Fields, status: str) -> dict[str, int]:
             if status == FINISHED:
                 fields.note(f"has ended, but nobody has {medal}")
         elif status != FINISHED:
-            fields.note(f"{medal} goes to {username!r}, but it has not ended")
+            fields.note(f"{medal} goes to {_short.repr(username)}, but it has not ended")
         elif username in placements:
-            fields.note(f"{medal} goes to {username!r}, who has a better place")
+            fields.note(f"{medal} goes to {_short.repr(username)}, who has a better place")
         else:
             placements[username] = placement
     return placements
+
+
+def _creator(fields: _Fields) -> str | None:
+    creator = fields.text("creator") or ""
+    return creator if player_rules.USERNAME.fullmatch(creator) else None
 
 
 def _people(fields: _Fields) -> int | None:
     people = fields.any("people")
     if isinstance(people, int) and not isinstance(people, bool):
         return people
-    fields.note("no people" if people is None else f"people is no number: {people!r}")
+    fields.note("no people" if people is None else f"people is no number: {_short.repr(people)}")
     return None
 
 
@@ -200,18 +213,22 @@ def _username(username: str) -> str:
         canonical = player_rules.canonical_username(username)
         player_rules.check_new_username(canonical)
     except ValidationFailed as refused:
-        raise _Broken(f"username {username!r}: {refused.detail}") from refused
+        raise _Broken(f"username {_short.repr(username)}: {refused.detail}") from refused
     if canonical != username:
-        raise _Broken(f"username {username!r}: here it would be another, {canonical!r}")
+        raise _Broken(
+            f"username {_short.repr(username)}: here it would be another, {_short.repr(canonical)}"
+        )
     return username
 
 
 def _game_id(game_id: str) -> str:
     if not GAME_ID.fullmatch(game_id):
-        raise _Broken(f"game_id {game_id!r} is none of ours: {GAME_ID.pattern}")
+        raise _Broken(f"game_id {_short.repr(game_id)} is none of ours: {GAME_ID.pattern}")
     return game_id
 
 
 def _check_key(key: table.Key, expected: table.Key) -> None:
     if key != expected:
-        raise _Broken(f"its keys are {key[0]!r} / {key[1]!r}, its fields say otherwise")
+        raise _Broken(
+            f"its keys are {_short.repr(key[0])} / {_short.repr(key[1])}, its fields say otherwise"
+        )

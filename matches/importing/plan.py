@@ -163,37 +163,39 @@ def _take_seat(dump: Dump, seat: DumpedSeat) -> None:
 
 
 def _findings(game: DumpedGame, seats: Sequence[DumpedSeat]) -> list[Finding]:
-    def note(line: int, text: str, *, is_left_out: bool = False) -> None:
-        found.append(Finding(line, text, is_left_out))
-
     found: list[Finding] = []
-    members = {seat.username for seat in seats}
     if game.people is not None and game.people != len(seats):
-        note(game.line, f"people is {game.people}, but {len(seats)} memberships could be taken")
+        text = f"people is {game.people}, but {len(seats)} memberships could be taken"
+        found.append(Finding(game.line, text))
     if not seats or len(seats) > MAX_PLAYERS:
         text = f"has {len(seats)} memberships, a game here has 1 to {MAX_PLAYERS}"
-        note(game.line, text, is_left_out=True)
-        for seat in seats:
-            note(
-                seat.line, f"membership of the game left out on line {game.line}", is_left_out=True
-            )
-        return found
-    if game.creator not in members:
-        whom = f"creator {game.creator!r} is no member"
-        text = (
-            "; its first member by name hosts it" if game.status == OPEN or not game.creator else ""
-        )
-        note(game.line, whom + text)
-    for username, placement in game.placements.items():
-        if username not in members:
-            note(game.line, f"placement {placement} of {username!r}, who is no member, is dropped")
+        found.append(Finding(game.line, text, is_left_out=True))
+        text = f"membership of the game left out on line {game.line}"
+        return found + [Finding(seat.line, text, is_left_out=True) for seat in seats]
+    if game.creator is None:
+        text = "no creator who could host it; its first member by name does"
+        found.append(Finding(game.line, text))
+    elif game.creator not in {seat.username for seat in seats}:
+        text = "; its first member by name hosts it" if game.status == OPEN else ""
+        found.append(Finding(game.line, f"creator {game.creator} is no member{text}"))
+    return found + _place_findings(game, seats)
+
+
+def _place_findings(game: DumpedGame, seats: Sequence[DumpedSeat]) -> list[Finding]:
+    """Compare the placements that a game's line gives with what its members' lines say."""
+    members = {seat.username for seat in seats}
+    found = [
+        Finding(game.line, f"placement {placement} of {username!r}, who is no member, is dropped")
+        for username, placement in game.placements.items()
+        if username not in members
+    ]
     for seat in seats:
         counts = game.placements.get(seat.username)
         claimed = PLACEMENTS[seat.place] if seat.place else None
         if claimed != counts:
-            note(
-                seat.line,
-                f"place is {seat.place or 'absent'}, but line {game.line} gives"
-                f" {seat.username} placement {counts}, which counts",
+            text = (
+                f"place is {seat.place or 'absent'}, but line {game.line}, which counts, gives"
+                f" {seat.username} {f'placement {counts}' if counts else 'no placement'}"
             )
+            found.append(Finding(seat.line, text))
     return found

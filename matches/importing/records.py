@@ -27,7 +27,10 @@ class DumpedUser:
 
 @dataclass(frozen=True)
 class DumpedGame:
-    """A game's line. `placements` maps usernames to 1, 2, 3; `people` is what the line claims."""
+    """A game's line; `people` is what it claims, `placements` maps usernames to 1, 2, 3.
+
+    `creator` is None unless he is named as a user can be.
+    """
 
     line: int
     game_id: str

@@ -98,7 +98,7 @@ def _import_users(file: DumpFile, imported: Imported, *, now: datetime, advance:
                     through = ImportProgress.through(file.digest)
             else:
                 through = last
-                imported.written["users"] += len(users)
+                imported.written.update({"users": len(users)} if users else {})
         advance(len(batch))
     imported.kept["users"] = len(file.dump.users) - imported.written["users"]
 

@@ -1,6 +1,7 @@
 """`manage.py import_battle_royale FILE`: load the dump of AWS's game workshop."""
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ Unknown, so left unknown: kills (once started), the other placements, who is out
 Unknown, so assumed: a membership begins with its game, a user with this import.
 Nobody can log in as an imported user: none has a password, and their names are taken.
 """
+KINDS = ("users", "open games", "started games", "finished games", "games", "memberships")
 
 
 class Command(TableCommand):
@@ -40,7 +42,7 @@ class Command(TableCommand):
         if any(imported.kept.values()):
             self.stdout.write(f"Already there, left as they are: {_counts(imported.kept)}.")
         self.stdout.write(MAPPED, ending="")
-        self.stdout.write(f"Dropped: {_counts(dict(sorted(file.dump.dropped.items())))}.")
+        self.stdout.write(f"Dropped: {_counts(file.dump.dropped, sorted(file.dump.dropped))}.")
         self.stdout.write(f"Taken as UTC: {file.dump.zoneless} times without a zone.")
         games = Counter(seat.username for game in file.games for seat in game.seats)
         several = sum(count > 1 for count in games.values())
@@ -52,5 +54,5 @@ class Command(TableCommand):
             self.stdout.write(str(finding))
 
 
-def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing"
+def _counts(counts: dict[str, int], names: Iterable[str] = KINDS) -> str:
+    return ", ".join(f"{counts[name]} {name}" for name in names if counts.get(name)) or "nothing"
