@@ -14,11 +14,26 @@ def loads(text: str) -> Any:
     try:
         value = json.loads(text, parse_constant=_refuse, parse_float=_finite_float)
         # Only an escape can smuggle these past the decoding of UTF-8 and JSON's grammar.
-        if "\\u" in text and "\0" in json.dumps(value, ensure_ascii=False).encode().decode():
-            _refuse("NUL")
+        if "\\u" in text:
+            _check_texts(value)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return value
+
+
+def _check_texts(value: Any) -> None:
+    if isinstance(value, str):
+        if "\0" in value:
+            _refuse("NUL")
+        # Raises UnicodeEncodeError, a ValueError, for a lone surrogate.
+        value.encode()
+    elif isinstance(value, list):
+        for each in value:
+            _check_texts(each)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            _check_texts(name)
+            _check_texts(each)
 
 
 def _refuse(constant: str) -> NoReturn:
