@@ -33,11 +33,11 @@ class InvalidCursor(GameServerError):
 
 
 class MalformedRequest(GameServerError):
-    """The body is not JSON that can be stored and returned unchanged."""
+    """The request is no HTTP or JSON that this API reads."""
 
     code = "malformed_request"
     status = 400
-    title = "The body is not valid JSON."
+    title = "The request cannot be read."
 
 
 class BodyTooLarge(GameServerError):

@@ -7,7 +7,7 @@ import structlog
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 
-from gameserver.errors import GameServerError, MethodNotAllowed, NotFound
+from gameserver.errors import GameServerError, MalformedRequest, MethodNotAllowed, NotFound
 
 CONTENT_TYPE = "application/problem+json"
 REQUEST_ID_HEADER = "X-Request-ID"
@@ -39,6 +39,10 @@ def problem(error: GameServerError) -> JsonResponse:
 def internal_error(error: Exception, request_id: str) -> JsonResponse:
     """Log an unexpected error with its trace; tell the client its id and nothing else."""
     _log.error("internal_error", request_id=request_id, exc_info=error)
+    return _internal_error(request_id)
+
+
+def _internal_error(request_id: str) -> JsonResponse:
     body = {
         "type": "about:blank",
         "title": "Something went wrong on the server.",
@@ -55,8 +59,22 @@ def unknown_path(request: HttpRequest) -> HttpResponse:
     return problem(NotFound())
 
 
+def _as_problem(response: HttpResponseBase, request_id: str) -> HttpResponseBase:
+    """Translate what Django answers before any view: a wrong method or host, a fault in between."""
+    if response.status_code < 400 or response.headers.get("Content-Type") == CONTENT_TYPE:
+        return response
+    if response.status_code >= 500:
+        # Django has logged it, with the request's id.
+        return _internal_error(request_id)
+    if response.status_code == 405:
+        answer = problem(MethodNotAllowed())
+        answer["Allow"] = response.headers.get("Allow", "")
+        return answer
+    return problem(NotFound() if response.status_code == 404 else MalformedRequest())
+
+
 class ApiMiddleware:
-    """Give every request an id, and the API's 405 the shape of its other errors."""
+    """Give every request an id, and Django's own errors under /api the shape of the others."""
 
     async_capable = True
     sync_capable = False
@@ -71,9 +89,7 @@ class ApiMiddleware:
         request.META["REQUEST_ID"] = request_id
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             response = await self.get_response(request)
-        if response.status_code == 405 and request.path_info.startswith("/api/"):
-            allowed = response.headers.get("Allow", "")
-            response = problem(MethodNotAllowed())
-            response["Allow"] = allowed
+        if request.path_info.startswith("/api/"):
+            response = _as_problem(response, request_id)
         response[REQUEST_ID_HEADER] = request_id
         return response
