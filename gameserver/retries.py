@@ -66,9 +66,11 @@ def budget(seconds: float) -> Iterator[None]:
 def races() -> Iterator[int]:
     """Count the tries of a load-decide-write that another writer may beat, pausing between them.
 
+    The first repeat comes at once: its refusal mostly told which other write is the right one.
+
     Raises: TryAgain (`try_again`) when MAX_RACES tries or the budget are used up.
     """
-    yield from _rounds(MAX_RACES)
+    yield from _rounds(MAX_RACES, at_once=1)
     raise TryAgain("Too many others changed this at the same moment. Try again.")
 
 
@@ -77,17 +79,17 @@ def leftovers() -> Iterator[int]:
 
     Raises: TryAgain (`try_again`) when MAX_ATTEMPTS rounds or the budget are used up.
     """
-    yield from _rounds(MAX_ATTEMPTS)
+    yield from _rounds(MAX_ATTEMPTS, at_once=0)
     raise TryAgain(cause="unprocessed")
 
 
-def _rounds(most: int) -> Iterator[int]:
+def _rounds(most: int, *, at_once: int) -> Iterator[int]:
     deadline = _deadline_of_call()
     for number in range(most):
-        if number:
-            if time.monotonic() > deadline:
-                return
-            time.sleep(_pause_after(number))
+        if number and time.monotonic() > deadline:
+            return
+        if number > at_once:
+            time.sleep(_pause_after(number - at_once))
         yield number
 
 
