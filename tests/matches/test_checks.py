@@ -1,109 +1,25 @@
-"""`check_table`: a healthy table has no findings; each broken invariant has its own."""
+"""Each broken invariant of games and players has a report of its own."""
 
-import threading
-from collections.abc import Iterator
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 
-from gameserver import table as keys
-from gameserver.errors import GameNotFound
-from gameserver.models import Found, Item
-from gameserver.table import Key
 from matches import checks
 from matches.checks import Career, Standing
 from matches.models import CANCELLED, FINISHED, STARTED, Game, UserGameMapping
-from matches.services import check, lobby, play
-from matches.services.departure import delete_account
-from players.models import User
-from tests.builders import NOW, APlayer, a_game, a_player, logged_in, players
+from matches.services import lobby
+from tests.builders import NOW, a_game, logged_in, players
+from tests.matches.tampering import (
+    a_finished_game,
+    a_running_game,
+    broken_in_table,
+    change,
+    game_item,
+    seat,
+    user,
+)
 
 NO_STANDING = Standing(0, 0, 0, 0, 0, 0, None)
-
-
-def no_pause(seconds: float) -> None:
-    """Look again at once: nothing else writes."""
-
-
-def broken_in_table() -> list[str]:
-    return check.check_table(pause=no_pause).broken
-
-
-def a_running_game(*usernames: str) -> tuple[Game, list[APlayer]]:
-    """A started game of which the second player has been eliminated by the host."""
-    seated = players(*usernames)
-    game = a_game(*seated, status=STARTED)
-    play.take_out(game.game_id, usernames[1], usernames[0], now=NOW)
-    return game, seated
-
-
-def a_finished_game() -> Game:
-    """Ada wins over Ben (2) and Cleo (3), both her kills."""
-    seated = players("ada", "ben", "cleo")
-    game = a_game(*seated, status=STARTED)
-    play.take_out(game.game_id, "cleo", "ada", now=NOW)
-    return play.take_out(game.game_id, "ben", "ada", now=NOW)
-
-
-def change(item: Item, **values: Any) -> None:
-    """Set attributes (None removes them) behind the services' backs."""
-    for name, value in values.items():
-        setattr(item, name, value)
-    item.save()
-
-
-def game_item(game: Game) -> Game:
-    return lobby.existing_game(game.game_id)
-
-
-def seat(game: Game, username: str) -> UserGameMapping:
-    (found,) = UserGameMapping.of(username, [game.game_id])
-    return found
-
-
-def user(username: str) -> User:
-    found = User.by_username(username, consistent=True)
-    assert found is not None
-    return found
-
-
-def test_an_empty_table_is_healthy(table: None) -> None:
-    assert check.check_table() == check.Report(0, 0, [])
-
-
-def test_games_in_every_state_are_healthy(table: None) -> None:
-    a_finished_game()
-    a_running_game("dora", "emil", "finn")
-    a_game(*players("gina", "hugo"))
-    a_game(*players("ida", "jon"), status=CANCELLED)
-    a_game(*players("kim", "leo"), max_players=2)
-    a_game(a_player("mia"), is_private=True)
-    empty = a_game(a_player("nora"))
-    lobby.leave_game("nora", empty.game_id, now=NOW)
-    timed_out, _ = a_running_game("olga", "paul", "quin")
-    Game.end(game_item(timed_out), FINISHED, now=NOW)
-
-    report = check.check_table(pause=no_pause)
-
-    assert report.broken == []
-    assert (report.games, report.players) == (8, 17)
-
-
-def test_deleted_accounts_leave_healthy_games(table: None) -> None:
-    a_finished_game()
-    a_running_game("dora", "emil", "finn", "gina")
-    for username in ("ada", "cleo", "emil", "finn"):
-        delete_account(username, now=NOW)
-    assert broken_in_table() == []
-
-
-def test_an_account_that_points_to_an_ended_game_can_be_deleted(table: None) -> None:
-    a_game(*players("ada", "ben"), status=CANCELLED)
-    delete_account("ben", now=NOW)
-    assert User.by_username("ben") is None
-    assert broken_in_table() == []
 
 
 GAME_BREAKS: dict[str, tuple[dict[str, Any], str]] = {
@@ -248,28 +164,6 @@ def test_memberships_without_a_user_are_reported(table: None) -> None:
     assert broken_in_table() == ["player ben: 1 memberships, but no such user"]
 
 
-def put_raw(key: Key, **attributes: str) -> None:
-    item = {"PK": key[0], "SK": key[1], **attributes}
-    raw = {name: {"S": value} for name, value in item.items()}
-    client: Any = Item._get_connection().connection.client
-    client.put_item(TableName=Item.Meta.table_name, Item=raw)
-
-
-def test_items_that_cannot_be_read_are_reported(table: None) -> None:
-    game = a_game(*players("ada", "ben"), status=CANCELLED)
-    put_raw(keys.mapping_key(game.game_id, "cleo"))
-    put_raw(keys.user_key("dora"), kind="USER", username="dora")
-    put_raw(keys.session_key("emil", "1"), kind="PET")
-    assert sorted(broken_in_table()) == [
-        f"item GAME#{game.game_id} / USER#cleo: cannot be read (no kind)",
-        "item USER#dora / #METADATA#dora: cannot be read (no created_at, display_name)",
-        "item USER#emil / SESSION#1: cannot be read (Unknown discriminator value: PET)",
-    ]
-    assert check.check_game(game.game_id, pause=no_pause).broken == [
-        f"item GAME#{game.game_id} / USER#cleo: cannot be read (no kind)"
-    ]
-
-
 USER_BREAKS: dict[str, tuple[dict[str, Any], str]] = {
     "games_played": (
         {"games_played": 2},
@@ -333,113 +227,3 @@ def test_an_imported_game_needs_no_pointer() -> None:
     game.is_imported = True
     career.add(UserGameMapping.new("g", "ada", "Ada", now=NOW), game)
     assert checks.broken_user("ada", NO_STANDING, career) == []
-
-
-def test_one_game_can_be_checked_alone(table: None) -> None:
-    broken, _ = a_running_game("ada", "ben", "cleo")
-    change(game_item(broken), alive_count=3)
-    change(user("ada"), coins=-5)
-    other = a_game(*players("dora", "emil"))
-
-    assert check.check_game(other.game_id) == check.Report(1, 2, [])
-    assert check.check_game(broken.game_id, pause=no_pause) == check.Report(
-        1,
-        3,
-        [
-            f"game {broken.game_id}: alive_count is 3, but 2 are alive",
-            "player ada: coins is -5, below 0",
-        ],
-    )
-
-
-def test_what_heals_before_the_last_look_is_no_finding(table: None) -> None:
-    game, _ = a_running_game("ada", "ben", "cleo")
-    change(game_item(game), alive_count=3)
-    change(user("ben"), deaths=7)
-    looks: list[float] = []
-
-    def heal_late(seconds: float) -> None:
-        looks.append(seconds)
-        if len(looks) == len(check.PAUSES_SECONDS):
-            change(game_item(game), alive_count=2)
-        if len(looks) == 2 * len(check.PAUSES_SECONDS):
-            change(user("ben"), deaths=1)
-
-    assert check.check_table(pause=heal_late).broken == []
-    assert looks == [*check.PAUSES_SECONDS, *check.PAUSES_SECONDS]
-
-
-def test_a_partition_that_comes_in_two_pieces_is_no_finding(
-    table: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    a_running_game("ada", "ben", "cleo")
-    whole = [found for page in Item.scan_pages() for found in page]
-
-    def in_pieces() -> Iterator[list[Found]]:
-        # Every second item first: a game and half of its roster, other things, the other half.
-        yield whole[::2]
-        yield whole[1::2]
-
-    monkeypatch.setattr(Item, "scan_pages", in_pieces)
-    assert check.check_table(pause=no_pause).broken == []
-
-
-def test_a_running_server_gives_no_false_alarms(table: None) -> None:
-    seated = players("ada", "ben", "cleo", "dora")
-    failures: list[BaseException] = []
-    stop = threading.Event()
-
-    def play_on() -> None:
-        try:
-            while not stop.is_set():
-                game = a_game(*seated, status=STARTED)
-                for victim in ("dora", "cleo", "ben"):
-                    play.take_out(game.game_id, victim, "ada", now=NOW)
-        except BaseException as error:  # noqa: BLE001 (told below)
-            failures.append(error)
-
-    player = threading.Thread(target=play_on)
-    player.start()
-    try:
-        reports = [check.check_table() for _ in range(5)]
-    finally:
-        stop.set()
-        player.join()
-    assert failures == []
-    assert [report.broken for report in reports] == [[]] * 5
-    assert check.check_table().games >= 1
-
-
-def run_command(*args: str) -> str:
-    out = StringIO()
-    call_command("check_table", *args, stdout=out)
-    return out.getvalue()
-
-
-def test_the_command_tells_what_it_checked(table: None) -> None:
-    game = a_finished_game()
-    assert run_command() == "1 games, 3 players: nothing broken.\n"
-    assert run_command(game.game_id) == "1 games, 3 players: nothing broken.\n"
-
-
-def test_the_command_fails_with_a_count(table: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "PAUSES_SECONDS", ())
-    a_finished_game()
-    change(user("ada"), coins=-1, score=0)
-    out = StringIO()
-    with pytest.raises(CommandError) as failure:
-        call_command("check_table", stdout=out)
-    assert str(failure.value) == "1 games, 3 players: 2 broken."
-    assert failure.value.returncode == 1
-    assert out.getvalue().splitlines() == [
-        "player ada: score is 0, but 1 wins and 2 kills make 12",
-        "player ada: coins is -1, below 0",
-    ]
-
-
-@pytest.mark.parametrize("game_id", ["none-such", "a#b", ""])
-def test_an_unknown_game_cannot_be_checked(game_id: str, table: None) -> None:
-    with pytest.raises(GameNotFound):
-        check.check_game(game_id)
-    with pytest.raises(CommandError, match="There is no such game"):
-        run_command(game_id)
