@@ -174,3 +174,18 @@ class _Raw:
 
     def stream(self) -> Iterator[bytes]:
         yield self.body
+
+
+class FirstOfEach:
+    """Delivers a fault to the first attempt of each call, and leaves its repeats alone."""
+
+    def __init__(self, fault: Fault) -> None:
+        self._fault = fault
+        self._seen: set[str] = set()
+
+    def __call__(self, request: Request) -> AWSResponse | None:
+        call = json.dumps(request.body, sort_keys=True)
+        if call in self._seen:
+            return None
+        self._seen.add(call)
+        return self._fault(request)
