@@ -3,6 +3,7 @@
 from matches.models.game import CANCELLED, FINISHED, OPEN, STARTED, Game
 from matches.models.imports import ImportProgress
 from matches.models.mapping import UserGameMapping
+from matches.models.presence import Heartbeat, Presence
 from matches.models.support import Lease, QuickJoinPointer, RequestRecord
 
 __all__ = [
@@ -11,8 +12,10 @@ __all__ = [
     "OPEN",
     "STARTED",
     "Game",
+    "Heartbeat",
     "ImportProgress",
     "Lease",
+    "Presence",
     "QuickJoinPointer",
     "RequestRecord",
     "UserGameMapping",

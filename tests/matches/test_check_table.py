@@ -1,5 +1,7 @@
 """`check_table` on healthy tables, beside running servers, and as a command."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from io import StringIO
@@ -25,6 +27,7 @@ from tests.matches.tampering import (
     put_raw,
     user,
 )
+from tests.servers import ROOT
 
 
 def test_an_empty_table_is_healthy(table: None) -> None:
@@ -187,3 +190,17 @@ def test_an_unknown_game_cannot_be_checked(game_id: str, table: None) -> None:
         check.check_game(game_id)
     with pytest.raises(CommandError, match="There is no such game"):
         run_command(game_id)
+
+
+def test_a_command_knows_the_kinds_that_a_server_writes() -> None:
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for app in ("gameserver", "players", "matches", "settings_singleton")
+        for path in [ROOT / app / "models.py", *(ROOT / app / "models").glob("[!_]*.py")]
+        if path.exists()
+    }
+    code = f"import django, sys; django.setup(); print(*({modules} - sys.modules.keys()))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == []
