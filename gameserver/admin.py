@@ -29,6 +29,12 @@ class PartitionAdmin(TableAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [self.route("", self.changelist_view, "changelist")]
 
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show a part of the partition that `?pk=` names."""
         pk = request.GET.get("pk", "").strip()[:KEY_LENGTH]

@@ -281,6 +281,7 @@ class TableAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at 
                     return self.finish(request, object_id, action, done, reason)
         context = {
             "title": f"{action.label}: {object_id}",
+            "object_id": object_id,
             "action": action,
             "form": form,
             "back_url": self.url("change", object_id),

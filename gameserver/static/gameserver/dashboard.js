@@ -41,7 +41,7 @@
             stroke: COLOURS[number % COLOURS.length],
             fill: lines.length === 1 ? `${COLOURS[number]}22` : undefined,
             width: 2,
-            points: { size: 4 },
+            points: { show: true, size: 4 },
           })),
         ],
       },

@@ -1,0 +1,8 @@
+"""What Django calls this app."""
+
+from django.apps import AppConfig
+
+
+class GameServerConfig(AppConfig):
+    name = "gameserver"
+    verbose_name = "Table"
