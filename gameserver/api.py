@@ -19,6 +19,7 @@ from gameserver.errors import (
 )
 from matches.api import router as games
 from matches.me_api import router as me
+from matches.search_api import search_router as search
 from players.api import router as players
 from players.bearer import bearer
 from settings_singleton.api import router as settings
@@ -78,6 +79,8 @@ api = Api(
 api.add_router("", settings, tags=["settings"])
 api.add_router("", me, tags=["players"])
 api.add_router("", players, tags=["players"])
+# Before the games: /games/search is no game's id.
+api.add_router("", search, tags=["games"])
 api.add_router("", games, tags=["games"])
 
 
