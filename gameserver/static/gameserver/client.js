@@ -104,7 +104,7 @@ const hearers = {
   },
   "game.snapshot": (m) => { watched = { game: m.game, players: m.players }; drawGame(); },
   "game.changed": (m) => applyChange(m),
-  "game.chat": (m) => logLine(`${m.from}: ${m.text}`),
+  "game.chat": (m) => logLine(`${m.username}: ${m.text}`),
   error: (m) => say("error", m.detail ?? m.code),
 };
 
@@ -119,9 +119,10 @@ function applyChange(change) {
     if (event.type === "player_joined") players.set(event.player.username, event.player);
     if (event.type === "player_left") players.delete(event.username);
     if (event.type === "player_eliminated") {
-      Object.assign(players.get(event.victim) ?? {}, { is_alive: false, placement: event.placement, eliminated_by: event.killer });
-      if (event.killer && players.has(event.killer)) players.get(event.killer).kills += 1;
+      Object.assign(players.get(event.username), { is_alive: false, placement: event.placement, eliminated_by: event.eliminated_by });
+      if (players.has(event.eliminated_by)) players.get(event.eliminated_by).kills += 1;
     }
+    if (event.type === "game_finished" && event.winner) players.get(event.winner).placement = 1;
     logLine(tell(event));
   }
   watched = { game: change.game, players: [...players.values()] };
@@ -134,7 +135,7 @@ function tell(event) {
     case "player_left": return `${event.username} left`;
     case "host_changed": return `${event.host} hosts the game now`;
     case "game_started": return "The game has started";
-    case "player_eliminated": return event.killer ? `${event.killer} eliminated ${event.victim}` : `${event.victim} is out`;
+    case "player_eliminated": return event.eliminated_by ? `${event.eliminated_by} eliminated ${event.username}` : `${event.username} is out`;
     case "game_finished": return event.winner ? `${event.winner} wins` : "The game is over";
     case "game_cancelled": return "The game was cancelled";
     default: return event.type;
