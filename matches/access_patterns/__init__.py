@@ -1,6 +1,6 @@
 """Every access pattern run once on a real engine, to print what it costs.
 
-`players` and `games` hold one scenario for each name given to `@access_pattern`: it prepares items
+These modules hold one scenario for each name given to `@access_pattern`: it prepares items
 and returns the one call to measure. Scenarios share a table, so each uses names of its own.
 """
 
@@ -8,10 +8,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gameserver import capacity
-from matches.access_patterns import games, players, settings
+from matches.access_patterns import games, imports, operators, players, settings
 from matches.access_patterns.scenario import Scenario
 
-SCENARIOS: tuple[Scenario, ...] = (*players.SCENARIOS, *games.SCENARIOS, *settings.SCENARIOS)
+SCENARIOS: tuple[Scenario, ...] = (
+    *players.SCENARIOS,
+    *games.SCENARIOS,
+    *settings.SCENARIOS,
+    *operators.SCENARIOS,
+    *imports.SCENARIOS,
+)
 
 
 @dataclass(frozen=True)

@@ -158,14 +158,15 @@ async def _carry_out(
     message_id: int | str | None = None
     error: GameServerError
     try:
-        if wait := connection.allowance.take():
-            raise RateLimited(retry_after=round(wait, 1))
+        wait = connection.allowance.take()
         text = event.get("text")
         if len(text or event.get("bytes") or "") > MAX_MESSAGE_BYTES:
             connection.close(codes.TOO_LARGE, "message too large")
             return None
         value = _parse(text)
         message_id = _id_of(value)
+        if wait:
+            raise RateLimited(retry_after=round(wait, 1))
         message = _validate(value)
         RECEIVED.labels(message.type).inc()
         await commands.run(message)

@@ -25,7 +25,7 @@ ChatText = Annotated[
 class ClientMessage(BaseModel):
     """What a client sends. `id` is its own, echoed as `re`; unknown fields are ignored."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
     id: int | Annotated[str, Field(max_length=64)] | None = None
     type: str

@@ -86,6 +86,17 @@ EXPECTED = {
     "read settings history": read(QUERY, 1),
     "read settings revision": read(GET, 1),
     "read counters": read(BATCH, 15),
+    "look by key": read(QUERY, 1),
+    "relist game": write(UPDATE, 1, GameListingIndex=1),
+    "report process": write("PutItem", 2),
+    "retire process": write("DeleteItem", 2),
+    "list processes": read(QUERY, 0.5),
+    "read import progress": read(GET, 1),
+    "import users": write(TRANSACT, 102, LeaderboardIndex=50),
+    "import users, read": read(BATCH, 20),
+    "import game": write(TRANSACT, 102, GameListingIndex=1, MatchHistoryIndex=50),
+    # The winner's score moves his entry.
+    "import results": write(TRANSACT, 200, LeaderboardIndex=51, MatchHistoryIndex=50),
 }
 
 

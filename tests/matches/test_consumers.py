@@ -1,0 +1,301 @@
+"""What clients ask over a socket, and what they hear."""
+
+import asyncio
+import json
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gameserver import hints
+from matches.consumers.realtime import Realtime
+from matches.consumers.socket import MAX_STRIKES
+from matches.messages.client import MAX_MESSAGE_BYTES
+from matches.models import STARTED
+from matches.services import lobby, play
+from settings_singleton.testing import override_flags
+from tests.builders import a_game, a_player, players
+from tests.sockets import Socket
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.mark.parametrize("text", ["{", "", "null", "[]", "42", '{"type": NaN}', '"\\ud800"', "é\0"])
+async def test_what_is_no_json_object_is_answered_and_the_socket_lives_on(
+    realtime: Realtime, text: str
+) -> None:
+    async with Socket(a_player()) as socket:
+        await socket.accepted()
+        await socket.send_text(text)
+        assert (await socket.receive("error"))["code"] == "malformed_request"
+        await socket.ok("ping")
+
+
+async def test_a_binary_frame_is_answered_by_an_error(realtime: Realtime) -> None:
+    async with Socket(a_player()) as socket:
+        await socket.accepted()
+        await socket.send_bytes(b"\x00\x01")
+        assert (await socket.receive("error"))["code"] == "malformed_request"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["websocket.disconnect", "kick", "send", "dispatch", "game.changed", "", "_read"],
+)
+async def test_a_type_from_a_client_never_names_a_method_of_the_server(
+    realtime: Realtime, kind: str
+) -> None:
+    async with Socket(a_player()) as socket:
+        await socket.accepted()
+        assert await socket.refused(kind) == "unknown_type"
+        await socket.ok("ping")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "game.watch"},
+        {"type": "game.watch", "game_id": 7},
+        {"type": "game.watch", "game_id": "x" * 65},
+        {"type": "game.chat", "game_id": "g", "text": " "},
+        {"type": "game.chat", "game_id": "g", "text": "x" * 301},
+        {"type": "game.relay", "game_id": "g", "data": "x" * 1023},
+        {"type": "ping", "id": [1]},
+        {"type": "ping", "id": True},
+    ],
+)
+async def test_a_message_of_the_wrong_shape_is_a_validation_error(
+    realtime: Realtime, message: dict[str, Any]
+) -> None:
+    async with Socket(a_player()) as socket:
+        await socket.accepted()
+        await socket.send_text(json.dumps(message))
+        assert (await socket.receive("error"))["code"] == "validation_error"
+
+
+async def test_a_client_that_sends_nothing_but_rubbish_is_cut_off(realtime: Realtime) -> None:
+    async with Socket(a_player()) as socket:
+        await socket.accepted()
+        for _ in range(MAX_STRIKES):
+            await socket.send_text("{")
+        assert await socket.closed() == 4429
+
+
+async def test_a_flood_is_answered_and_then_cut_off(realtime: Realtime) -> None:
+    with override_flags(messages_per_minute=60):
+        async with Socket(a_player()) as socket:
+            await socket.accepted()
+            for _ in range(20):
+                await socket.ok("ping")
+            assert await socket.refused("ping") == "rate_limited"
+            for _ in range(MAX_STRIKES):
+                await socket.send("ping")
+            assert await socket.closed() == 4429
+
+
+async def test_a_message_that_is_too_large_closes(realtime: Realtime) -> None:
+    async with Socket(a_player()) as socket:
+        await socket.accepted()
+        await socket.send("ping", filler="x" * MAX_MESSAGE_BYTES)
+        assert await socket.closed() == 4413
+
+
+async def test_a_silent_client_is_closed(
+    realtime: Realtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Socket(a_player()) as socket:
+        await socket.accepted()
+        monkeypatch.setattr("matches.consumers.realtime.IDLE_SECONDS", 0.0)
+        assert await socket.closed() == 4408
+
+
+async def test_a_watcher_sees_a_whole_game_without_a_gap(realtime: Realtime) -> None:
+    host, guest, watcher = players("host", "guest", "watcher")
+    game = a_game(host)
+    async with Socket(watcher) as socket:
+        await socket.accepted()
+        story = await socket.watch(game.game_id)
+        lobby.join_game(guest.identity, game.game_id, now=now())
+        assert story.take(await socket.receive()) == ["player_joined"]
+        lobby.start_game(host.username, game.game_id, now=now())
+        assert story.take(await socket.receive()) == ["game_started"]
+        play.eliminate_player(host.identity, game.game_id, "guest", "host", now=now())
+        assert story.take(await socket.receive()) == ["player_eliminated", "game_finished"]
+        assert story.view["game"]["winner"] == "host"
+        assert [player["placement"] for player in story.view["players"]] == [1, 2]
+
+
+async def test_a_join_code_is_never_pushed(realtime: Realtime) -> None:
+    host = a_player()
+    game = a_game(host, is_private=True)
+    async with Socket(host) as socket:
+        await socket.accepted()
+        await socket.ok("game.watch", game_id=game.game_id)
+        assert game.join_code not in json.dumps(await socket.receive("game.snapshot"))
+
+
+@pytest.mark.parametrize("game_id", ["nothing", "no/id", "é" * 30])
+async def test_a_game_that_is_not_there_cannot_be_watched(realtime: Realtime, game_id: str) -> None:
+    async with Socket(a_player()) as socket:
+        await socket.accepted()
+        assert await socket.refused("game.watch", game_id=game_id) == "game_not_found"
+        assert await socket.refused("game.join", game_id=game_id) == "game_not_found"
+
+
+async def test_a_game_is_played_over_sockets_alone(realtime: Realtime) -> None:
+    host, guest = players("host", "guest")
+    game_id = a_game(host).game_id
+    async with Socket(host) as one, Socket(guest) as other:
+        await one.accepted()
+        await other.accepted()
+        joined = await other.ok("game.join", game_id=game_id)
+        assert joined["game"]["player_count"] == 2
+        assert await other.refused("game.start", game_id=game_id) == "not_host"
+        assert (await one.ok("game.start", game_id=game_id))["game"]["status"] == STARTED
+        done = await one.ok("game.eliminate", game_id=game_id, victim="GUEST")
+        assert done["elimination"]["winner"] == "host"
+        assert await other.refused("game.leave", game_id=game_id) == "game_not_open"
+
+
+async def test_refusals_carry_the_codes_of_http(realtime: Realtime) -> None:
+    host, guest, late = players("host", "guest", "late")
+    game_id = a_game(host, guest, max_players=2).game_id
+    async with Socket(late) as socket:
+        await socket.accepted()
+        assert await socket.refused("game.join", game_id=game_id) == "game_full"
+        assert await socket.refused("game.leave", game_id=game_id) == "not_in_game"
+        with override_flags(joining_enabled=False):
+            answer = await socket.ask("game.join", game_id=game_id)
+    assert (answer["code"], answer["flag"]) == ("feature_disabled", "joining_enabled")
+
+
+async def test_maintenance_refuses_everything_but_leaving(realtime: Realtime) -> None:
+    host = a_player()
+    game_id = a_game(host).game_id
+    async with Socket(host) as socket:
+        await socket.accepted()
+        with override_flags(maintenance_mode=True):
+            assert await socket.refused("game.watch", game_id=game_id) == "maintenance"
+            assert (await socket.ok("game.leave", game_id=game_id))["game"]["player_count"] == 0
+
+
+async def test_chat_reaches_the_players_and_nobody_else(realtime: Realtime) -> None:
+    host, guest, watcher = players("host", "guest", "watcher")
+    game_id = a_game(host, guest).game_id
+    async with Socket(host) as one, Socket(guest) as other, Socket(watcher) as third:
+        for socket in (one, other, third):
+            await socket.accepted()
+            await socket.watch(game_id)
+        await one.send("game.chat", game_id=game_id, text=" hé <b>\n ".strip("\n "))
+        for socket in (one, other):
+            said = await socket.receive("game.chat")
+            assert (said["username"], said["text"]) == ("host", "hé <b>")
+        assert await third.hears_nothing()
+        assert await third.refused("game.chat", game_id=game_id, text="me too") == "not_in_game"
+
+
+async def test_chat_obeys_its_switch_and_its_limit(realtime: Realtime) -> None:
+    host = a_player()
+    game_id = a_game(host).game_id
+    async with Socket(host) as socket:
+        await socket.accepted()
+        assert await socket.refused("game.chat", game_id=game_id, text="hi") == "not_watching"
+        await socket.watch(game_id)
+        with override_flags(chat_enabled=False):
+            assert await socket.refused("game.chat", game_id=game_id, text="hi") == (
+                "feature_disabled"
+            )
+        for _ in range(20):
+            await socket.ok("game.chat", game_id=game_id, text="hi")
+        assert await socket.refused("game.chat", game_id=game_id, text="hi") == "rate_limited"
+
+
+async def test_relayed_messages_leave_together_and_in_order(realtime: Realtime) -> None:
+    host, guest = players("host", "guest")
+    game_id = a_game(host, guest).game_id
+    async with Socket(host) as one, Socket(guest) as other:
+        for socket in (one, other):
+            await socket.accepted()
+            await socket.watch(game_id)
+        for number in range(30):
+            await one.send_text(
+                json.dumps({"type": "game.relay", "game_id": game_id, "data": [number, "é"]})
+            )
+        heard: list[Any] = []
+        frames = 0
+        while len(heard) < 30:
+            frames += 1
+            heard += (await other.receive("game.relay"))["messages"]
+        assert heard == [{"username": "host", "data": [number, "é"]} for number in range(30)]
+        assert frames < 15
+
+
+async def test_a_lobby_list_follows_the_open_games_of_a_map(realtime: Realtime) -> None:
+    host, guest, watcher = players("host", "guest", "watcher")
+    async with Socket(watcher) as socket:
+        await socket.accepted()
+        await socket.ok("lobby.watch", map="open-ocean")
+        assert (await socket.receive("lobby.snapshot"))["games"] == []
+        a_game(guest, game_map="dirty-desert")
+        game = a_game(host, game_map="open-ocean")
+        changed = await socket.receive("lobby.changed")
+        assert [one["game_id"] for one in changed["games"]] == [game.game_id]
+        lobby.cancel_game(host.username, game.game_id, now=now())
+        changed = await socket.receive("lobby.changed")
+        assert changed["removed"] == [game.game_id]
+        assert await socket.refused("lobby.watch", map="nowhere") == "validation_error"
+        await socket.ok("lobby.watch")
+        everywhere = await socket.receive("lobby.snapshot")
+        assert [one["map"] for one in everywhere["games"]] == ["dirty-desert"]
+        assert everywhere["map"] is None
+
+
+async def test_unwatching_ends_the_pushes(realtime: Realtime) -> None:
+    host, guest = players("host", "guest")
+    game_id = a_game(host).game_id
+    async with Socket(host) as socket:
+        await socket.accepted()
+        await socket.watch(game_id)
+        await socket.ok("game.unwatch", game_id=game_id)
+        lobby.join_game(guest.identity, game_id, now=now())
+        assert await socket.hears_nothing()
+
+
+async def test_a_lost_hint_only_delays(realtime: Realtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, guest = players("host", "guest")
+    game_id = a_game(host).game_id
+    monkeypatch.setattr("matches.feeds.GameFeed.poll_seconds", 0.2)
+    async with Socket(host) as socket:
+        await socket.accepted()
+        story = await socket.watch(game_id)
+        monkeypatch.setattr(hints, "_tell", lambda *lost: None)
+        lobby.join_game(guest.identity, game_id, now=now())
+        assert story.take(await socket.receive()) == ["player_joined"]
+
+
+async def test_one_players_slow_call_delays_nobody_else(
+    realtime: Realtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, quick = players("slow", "quick")
+    game_id = a_game(slow).game_id
+    start_game = lobby.start_game
+
+    def slowly(*args: Any, **kwargs: Any) -> Any:
+        time.sleep(0.5)
+        return start_game(*args, **kwargs)
+
+    monkeypatch.setattr(lobby, "start_game", slowly)
+    async with Socket(slow) as one, Socket(quick) as other:
+        await one.accepted()
+        await other.accepted()
+        await other.watch(game_id)
+        asked = asyncio.create_task(one.ask("game.start", game_id=game_id))
+        begin = time.monotonic()
+        for _ in range(20):
+            await other.watch(game_id)
+        assert time.monotonic() - begin < 0.5 + 20 * 0.06
+        assert not asked.done() or time.monotonic() - begin >= 0.5
+        assert (await asked)["code"] == "not_enough_players"
