@@ -316,22 +316,30 @@ class Item(Model):
 
     @classmethod
     def write_many(cls, puts: Sequence["Item"], deletes: Sequence[Key] = ()) -> None:
-        """Write and delete items without conditions: one BatchWriteItem per 25, 1 WCU per KB."""
+        """Write and delete items without conditions: one BatchWriteItem per 25, 1 WCU per KB.
+
+        Raises: TryAgain (`try_again`) if DynamoDB keeps leaving a part undone; a repeat is safe.
+        """
         work: list[tuple[str, dict[str, Any]]] = [("put", item.serialize()) for item in puts]
         work += [("delete", {"PK": {"S": pk}, "SK": {"S": sk}}) for pk, sk in deletes]
         requests = [
             {"PutRequest": {"Item": raw}} if kind == "put" else {"DeleteRequest": {"Key": raw}}
             for kind, raw in work
         ]
+        for start in range(0, len(requests), BATCH):
+            cls._write_batch(requests[start : start + BATCH])
+
+    @classmethod
+    def _write_batch(cls, requests: list[dict[str, Any]]) -> None:
         table_name = cls.Meta.table_name
-        connection = cls._get_connection().connection
-        while requests:
-            response = connection.dispatch(
+        for _ in retries.leftovers():
+            response = cls._get_connection().connection.dispatch(
                 "BatchWriteItem",
-                {"RequestItems": {table_name: requests[:BATCH]}, "ReturnConsumedCapacity": "TOTAL"},
+                {"RequestItems": {table_name: requests}, "ReturnConsumedCapacity": "TOTAL"},
             )
-            unprocessed = response.get("UnprocessedItems", {}).get(table_name, [])
-            requests = requests[BATCH:] + unprocessed
+            requests = response.get("UnprocessedItems", {}).get(table_name, [])
+            if not requests:
+                return
 
     @classmethod
     def _get_connection(cls) -> TableConnection:

@@ -176,6 +176,17 @@ class _Raw:
         yield self.body
 
 
+def unprocessed_items(request: Request) -> AWSResponse:
+    """Do a part of a BatchWriteItem: a third, but at least one write, is left undone."""
+    table, asked = next(iter(request.body["RequestItems"].items()))
+    left = asked[: max(1, len(asked) // 3)]
+    answer: Body = {"UnprocessedItems": {table: left}}
+    if done := asked[len(left) :]:
+        request.send_instead({**request.body, "RequestItems": {table: done}})
+    DELIVERED["unprocessed items"] += 1
+    return _response(request, 200, answer)
+
+
 class FirstOfEach:
     """Delivers a fault to the first attempt of each call, and leaves its repeats alone."""
 

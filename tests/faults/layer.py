@@ -4,6 +4,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -28,6 +29,7 @@ CLASSES = (
     "black hole",
     "stale index",
     "unprocessed keys",
+    "unprocessed items",
 )
 DELIVERED: Counter[str] = Counter()
 
@@ -40,6 +42,7 @@ class Request:
     body: Body
     url: str
     send: Callable[[], AWSResponse]
+    send_instead: Callable[[Body], AWSResponse]
 
 
 Fault = Callable[[Request], AWSResponse | None]
@@ -92,12 +95,17 @@ class Faults:
     def before_send(self, client: Any, request: AWSPreparedRequest) -> AWSResponse | None:
         target = request.headers["X-Amz-Target"]
         operation = (target.decode() if isinstance(target, bytes) else target).rpartition(".")[2]
-        attempt = Request(
-            operation,
-            json.loads(cast(bytes, request.body)),
-            request.url,
-            lambda: client._endpoint.http_session.send(request),
-        )
+
+        def send(body: Body | None = None) -> AWSResponse:
+            if body is not None:
+                # The local engine does not look at the signature, which no longer fits.
+                request.body = json.dumps(body).encode()
+                request.headers["Content-Length"] = str(len(request.body))
+            answer: AWSResponse = client._endpoint.http_session.send(request)
+            return answer
+
+        body = json.loads(cast(bytes, request.body))
+        attempt = Request(operation, body, request.url, send, send)
         with self._lock:
             self.sent.append(attempt)
             order = next((order for order in self._orders if order.takes(attempt)), None)
@@ -119,9 +127,9 @@ class Clock:
         self.now += seconds
 
 
-@pytest.fixture
-def faults(table: None) -> Iterator[Faults]:
-    """Faults on the connection that all models share."""
+@contextmanager
+def on_shared_client() -> Iterator[Faults]:
+    """Put a fault layer into the connection that all models share."""
     faults = Faults()
     client: Any = Item._get_connection().connection.client
 
@@ -130,8 +138,17 @@ def faults(table: None) -> Iterator[Faults]:
         return faults.before_send(client, request)
 
     client.meta.events.register("before-send.dynamodb.*", handler)
-    yield faults
-    client.meta.events.unregister("before-send.dynamodb.*", handler)
+    try:
+        yield faults
+    finally:
+        client.meta.events.unregister("before-send.dynamodb.*", handler)
+
+
+@pytest.fixture
+def faults(table: None) -> Iterator[Faults]:
+    """Faults on the way to an empty table."""
+    with on_shared_client() as faults:
+        yield faults
 
 
 @pytest.fixture

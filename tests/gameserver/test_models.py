@@ -9,10 +9,10 @@ from gameserver import retries
 from gameserver.errors import TryAgain
 from gameserver.models import SKIPPED, ConditionFailed, Item, transact
 from gameserver.table import game_key, user_key
-from matches.access_patterns.scenario import a_lobby, a_new_game, a_player
+from matches.access_patterns.scenario import NOW, a_lobby, a_new_game, a_player
 from matches.models import Game, UserGameMapping
 from players.models import Credential, User
-from tests.faults.kinds import unprocessed_keys
+from tests.faults.kinds import unprocessed_items, unprocessed_keys
 from tests.faults.layer import Clock, Faults
 from tests.raw import delete_raw, get_raw, put_raw, scan_raw, set_raw
 
@@ -185,6 +185,33 @@ def test_a_batch_that_stays_incomplete_is_an_error_not_a_shorter_list(
     with pytest.raises(TryAgain):
         Item.read_many([user_key("ada")])
     assert faults.attempts("BatchGetItem") == retries.MAX_ATTEMPTS
+
+
+def test_what_a_batch_leaves_undone_is_written_again(faults: Faults, clock: Clock) -> None:
+    # O-14
+    people = [User.new(f"user{number:02d}", "U", now=NOW) for number in range(30)]
+    keys = [user_key(user.username) for user in people]
+    faults.order(unprocessed_items, "BatchWriteItem", times=3)
+    User.write_many(people)
+    assert len(Item.read_many(keys)) == 30
+    faults.order(unprocessed_items, "BatchWriteItem", times=3)
+    User.write_many([], keys)
+    assert scan_raw() == []
+    assert faults.attempts("BatchWriteItem") == 2 * (2 + 3)
+
+
+def test_a_batch_that_stays_undone_is_an_error_and_a_repeat_finishes_it(
+    faults: Faults, clock: Clock
+) -> None:
+    # O-14
+    people = [User.new(f"user{number:02d}", "U", now=NOW) for number in range(30)]
+    faults.order(unprocessed_items, "BatchWriteItem", times=None)
+    with pytest.raises(TryAgain):
+        User.write_many(people)
+    assert faults.attempts("BatchWriteItem") == retries.MAX_ATTEMPTS
+    faults.stop()
+    User.write_many(people)
+    assert len(scan_raw()) == 30
 
 
 def test_an_unknown_kind_in_a_games_partition_is_left_out_of_its_roster() -> None:
