@@ -195,6 +195,13 @@ class EmbeddedEngine:
         """
         return self._running().wait()
 
+    def poll(self) -> int | None:
+        """Return the exit code if the engine has ended.
+
+        Raises: EngineNotRunning.
+        """
+        return self._running().poll()
+
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             raise EngineNotRunning("This engine was not started.")
@@ -231,7 +238,7 @@ class EmbeddedEngine:
                 start_new_session=True,
                 # The engine holds the lock too: it is free only once both are dead.
                 pass_fds=() if self._lock is None else (self._lock,),
-                preexec_fn=_die_with_parent(os.getpid()),  # noqa: PLW1509 (touches no Python lock)
+                preexec_fn=die_with_parent(os.getpid()),  # noqa: PLW1509 (touches no Python lock)
             )
             self._wait_until_it_answers(self._process, port, log)
         self.url = f"http://127.0.0.1:{port}"
@@ -277,10 +284,12 @@ def _answers(port: int) -> bool:
         connection.close()
 
 
-def _die_with_parent(parent: int) -> Any:
+def die_with_parent(parent: int, number: int = signal.SIGKILL) -> Any:
+    """Return a `preexec_fn` by which a child gets a signal when its parent's thread ends."""
+
     def in_child() -> None:
         if _IS_LINUX:
-            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            _libc.prctl(_PR_SET_PDEATHSIG, number)
         if os.getppid() != parent:
             # The parent was killed before the line above took effect.
             os._exit(1)

@@ -54,6 +54,8 @@ DYNAMODB_CONNECT_TIMEOUT_SECONDS: float = env.float("DYNAMODB_CONNECT_TIMEOUT_SE
 DYNAMODB_READ_TIMEOUT_SECONDS: float = env.float("DYNAMODB_READ_TIMEOUT_SECONDS", 2.0)
 BLOCKING_THREADS: int = env.int("BLOCKING_THREADS", 32)
 REQUEST_BUDGET_SECONDS: float = env.float("REQUEST_BUDGET_SECONDS", 5.0)
+# On SIGTERM, requests on their way may take this long to finish; 0 cuts them off.
+GRACEFUL_SHUTDOWN_SECONDS: int = env.int("GRACEFUL_SHUTDOWN_SECONDS", 10)
 PASSWORD_THREADS: int = env.int("PASSWORD_THREADS", 2)
 
 # Rules of the house

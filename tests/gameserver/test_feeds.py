@@ -124,7 +124,7 @@ async def watch(registry: Registry, source: Source, outlet: Outlet | None = None
 
 async def until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(DEADLINE_SECONDS):
-        while not is_so():
+        while not is_so():  # noqa: ASYNC110 (a state, which sets no event)
             await asyncio.sleep(0.01)
 
 

@@ -1,5 +1,6 @@
 """`manage.py serve`: the whole server, with the embedded engine unless another table is named."""
 
+import argparse
 import errno
 import os
 import secrets
@@ -19,10 +20,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from gameserver import commands, engine
 from gameserver.errors import GameServerError
+from gameserver.workers import Workers, check_can_share, inherited_listener
 from settings_singleton import cache, counters
 from settings_singleton.processes import reporter
 
-GRACEFUL_SHUTDOWN_SECONDS = 10
 MAX_PORT = 65_535
 # Larger messages end the connection before they are held in memory; our own limit is far below.
 WEBSOCKET_MAX_BYTES = 65_536
@@ -34,6 +35,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1")
         parser.add_argument("--port", type=int, default=os.environ.get("PORT") or 8000)
+        parser.add_argument(
+            "--workers", type=int, default=1, help="how many processes; several need REDIS_URL"
+        )
+        # What a worker inherits from the process that started it.
+        parser.add_argument("--listener", type=int, help=argparse.SUPPRESS)
         commands.add_data_dir(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -41,6 +47,12 @@ class Command(BaseCommand):
             signal.signal(number, _leave)
         # The data folder holds secrets and password hashes.
         os.umask(0o077)
+        if options["listener"] is not None:
+            with commands.clear_errors(), inherited_listener(options["listener"]) as listener:
+                _allow_host(options["host"])
+                _serve(listener, None)
+            return
+        check_can_share(options["workers"])
         with commands.clear_errors(), ExitStack() as stack:
             listener = stack.enter_context(_listen(options["host"], options["port"]))
             _allow_host(options["host"])
@@ -48,12 +60,11 @@ class Command(BaseCommand):
             if settings.DYNAMODB_ENDPOINT_URL == engine.EMBEDDED:
                 embedded = stack.enter_context(engine.EmbeddedEngine(settings.DATA_DIR))
             self._prepare(is_embedded=embedded is not None)
-            stack.callback(cache.stop)
-            cache.start()
-            stack.callback(reporter.stop)
-            reporter.start()
             self._print_addresses(listener)
-            _run(listener, embedded)
+            if options["workers"] == 1:
+                _serve(listener, embedded)
+            else:
+                _supervise(listener, embedded, options)
 
     def _prepare(self, *, is_embedded: bool) -> None:
         settings.DATA_DIR.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -125,6 +136,23 @@ def _allow_host(host: str) -> None:
     settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "*" if is_any else host]
 
 
+def _supervise(
+    listener: socket.socket, embedded: engine.EmbeddedEngine | None, options: dict[str, Any]
+) -> None:
+    workers = Workers(listener, options["workers"], ["--host", options["host"]])
+    workers.run(lambda: embedded is not None and embedded.poll() is not None)
+    raise engine.EngineError("The embedded engine ended; the data is kept, start the server again.")
+
+
+def _serve(listener: socket.socket, embedded: engine.EmbeddedEngine | None) -> None:
+    with ExitStack() as stack:
+        stack.callback(cache.stop)
+        cache.start()
+        stack.callback(reporter.stop)
+        reporter.start()
+        _run(listener, embedded)
+
+
 def _run(listener: socket.socket, embedded: engine.EmbeddedEngine | None) -> None:
     server = uvicorn.Server(
         uvicorn.Config(
@@ -139,7 +167,7 @@ def _run(listener: socket.socket, embedded: engine.EmbeddedEngine | None) -> Non
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
+            timeout_graceful_shutdown=settings.GRACEFUL_SHUTDOWN_SECONDS,
         )
     )
     exit_codes: list[int] = []
