@@ -11,9 +11,11 @@ from django.urls import re_path
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gameserver.settings")
 django.setup(set_prefix=False)
 
+from gameserver.blocking import run_blocking  # noqa: E402 (needs the settings)
 from gameserver.middleware import API_PREFIXES  # noqa: E402 (needs the settings)
 from matches.consumers import realtime  # noqa: E402 (needs the apps)
 from matches.consumers.socket import websocket  # noqa: E402 (needs the apps)
+from settings_singleton import cache  # noqa: E402 (needs the apps)
 
 
 class HttpHandler(ASGIHandler):
@@ -36,10 +38,12 @@ async def refuse(scope: Any, receive: Any, send: Any) -> None:
 
 
 async def lifespan(scope: Any, receive: Any, send: Any) -> None:
-    """Start the bridge, the heartbeat and the sweep with the server, and end them after it."""
+    """Start the settings, the bridge, the heartbeat and the sweep with the server."""
     while True:
         event = (await receive())["type"]
         if event == "lifespan.startup":
+            # Requests come only after it, so that none is answered by safe defaults.
+            await run_blocking(cache.start)
             realtime.current().start_upkeep()
         else:
             await realtime.stop()

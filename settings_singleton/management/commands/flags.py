@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from gameserver.commands import TableCommand
 from gameserver.errors import GameServerError
+from gameserver.feeds.courier import carried_hints
 from settings_singleton import services
 from settings_singleton.models import AuditRow
 from settings_singleton.registry import SETTINGS, Value, setting
@@ -41,15 +42,16 @@ class Command(TableCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            match options["action"]:
-                case "set":
-                    self._set(options)
-                case "history":
-                    self._history(options["limit"])
-                case "rollback":
-                    self._rollback(options)
-                case _:
-                    self._list()
+            with carried_hints():
+                match options["action"]:
+                    case "set":
+                        self._set(options)
+                    case "history":
+                        self._history(options["limit"])
+                    case "rollback":
+                        self._rollback(options)
+                    case _:
+                        self._list()
         except GameServerError as error:
             raise CommandError(error.detail) from error
 

@@ -1,0 +1,231 @@
+"""The table away: with the real client, and with a real engine killed under a running server."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from pytest_django import Settings
+
+from gameserver.engine import binary_path, free_port
+from settings_singleton import cache, models
+from settings_singleton.testing import fresh_flags
+from tests.servers import ROOT, Process, Server, running_server, server_environment
+
+DEADLINE_SECONDS = 30.0
+
+
+class Table:
+    """An engine on a fixed port that can be killed and started again on the same data."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._folder = folder
+        self._process: Process | None = None
+
+    def start(self) -> None:
+        command = [str(binary_path()), "serve", "--host", "127.0.0.1", "--port", str(self.port)]
+        command += ["--db-path", str(self._folder / "table.sqlite3")]
+        self._process = Process(command, {})
+        wait_until(lambda: is_listening(self.port))
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.close()
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.close()
+
+
+@pytest.fixture
+def table_process(tmp_path: Path) -> Iterator[Table]:
+    table = Table(tmp_path)
+    table.start()
+    yield table
+    table.close()
+
+
+def environment(table: Table, folder: Path) -> dict[str, str]:
+    return server_environment(
+        folder,
+        DYNAMODB_ENDPOINT_URL=table.url,
+        AWS_ACCESS_KEY_ID="local",
+        AWS_SECRET_ACCESS_KEY="local",
+    )
+
+
+def manage(*arguments: str, environment: dict[str, str]) -> str:
+    """Run a management command and return what it printed; fail if it fails."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = DEADLINE_SECONDS) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def is_listening(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def settings_of(server: Server) -> dict[str, Any]:
+    body: dict[str, Any] = httpx.get(f"{server.url}/api/settings").raise_for_status().json()
+    return body
+
+
+def ready(server: Server) -> dict[str, Any]:
+    body: dict[str, Any] = httpx.get(f"{server.url}/readyz", timeout=15).json()
+    return body
+
+
+@pytest.fixture
+def endpoint(settings: Settings) -> Iterator[Settings]:
+    """Nothing read, and a client for whatever endpoint the test names."""
+    with fresh_flags():
+        models._forget_client()
+        yield settings
+        if client := models._forget_client():
+            client.close()
+
+
+def test_a_table_that_hangs_at_boot_is_given_up_within_its_time_outs(endpoint: Settings) -> None:
+    # It accepts, as far as the kernel is concerned, and never says a word.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint.DYNAMODB_ENDPOINT_URL = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        models._own_client()
+        began = time.monotonic()
+        cache.start()
+        took = time.monotonic() - began
+
+        assert took < models.CONNECT_TIMEOUT_SECONDS + models.READ_TIMEOUT_SECONDS + 0.5
+        assert cache.flags.maintenance_mode
+        assert not cache.status().is_ready
+
+
+def test_a_table_that_is_down_at_boot_means_safe_defaults(endpoint: Settings) -> None:
+    endpoint.DYNAMODB_ENDPOINT_URL = f"http://127.0.0.1:{free_port()}"
+
+    cache.start()
+
+    assert not cache.flags.signup_enabled
+    status = cache.status()
+    assert (status.is_ready, status.is_stale, status.source) == (False, True, "defaults")
+
+
+def test_an_engine_killed_under_a_server_changes_no_flag_and_its_return_is_noticed(
+    table_process: Table, tmp_path: Path
+) -> None:
+    """F-06"""
+    variables = environment(table_process, tmp_path / "data")
+    flip = ("flags", "set", "win_reward_coins")
+    manage("create_table", environment=variables)
+    manage(*flip, "77", "--why", "before", "--yes", environment=variables)
+    with running_server(variables) as server:
+        before = settings_of(server)
+        assert before["flags"]["win_reward_coins"] == 77
+
+        table_process.kill()
+        wait_until(lambda: ready(server)["settings"]["is_stale"])
+
+        assert settings_of(server) == before
+        assert ready(server)["status"] == "not ready"
+        assert httpx.get(f"{server.url}/healthz").status_code == 200
+        assert httpx.get(f"{server.url}/api/maps").status_code == 200
+        assert "flags_refresh_failed" in server.output
+
+        table_process.start()
+        manage(*flip, "78", "--why", "after", "--yes", environment=variables)
+        wait_until(lambda: settings_of(server)["flags"]["win_reward_coins"] == 78, 15)
+        assert not ready(server)["settings"]["is_stale"]
+        assert "flags_refresh_recovered" in server.output
+
+
+def test_a_server_process_that_starts_while_the_table_is_down_says_so_and_recovers(
+    table_process: Table, tmp_path: Path
+) -> None:
+    """F-05: one of several processes, started by uvicorn itself."""
+    variables = environment(table_process, tmp_path / "data")
+    manage("create_table", environment=variables)
+    manage("migrate", "--verbosity", "0", environment=variables)
+    table_process.kill()
+    port = free_port()
+    command = [sys.executable, "-m", "uvicorn", "gameserver.asgi:application"]
+    process = Process([*command, "--port", str(port)], variables)
+    try:
+        wait_until(lambda: is_listening(port))
+        url = f"http://127.0.0.1:{port}"
+        shown = httpx.get(f"{url}/api/settings").json()
+        assert shown["revision"] == 0
+        assert shown["flags"]["maintenance_mode"] is True
+        assert shown["flags"]["signup_enabled"] is False
+        refused = httpx.get(f"{url}/api/maps")
+        assert (refused.status_code, refused.json()["code"]) == (503, "maintenance")
+        assert httpx.get(f"{url}/readyz", timeout=15).status_code == 503
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        assert "flags_refresh_failed" in process.output
+
+        table_process.start()
+        wait_until(lambda: httpx.get(f"{url}/api/settings").json()["revision"] == 1, 15)
+        assert httpx.get(f"{url}/api/maps").status_code == 200
+        wait_until(lambda: httpx.get(f"{url}/readyz", timeout=15).status_code == 200)
+    finally:
+        process.close()
+
+
+def test_a_server_on_a_table_without_the_item_holds_safe_defaults_and_says_so(
+    table_process: Table, tmp_path: Path
+) -> None:
+    """F-05"""
+    variables = environment(table_process, tmp_path / "data")
+    with running_server(variables) as server:
+        assert ready(server)["settings"]["revision"] == 1
+        _delete_item(table_process)
+        wait_until(lambda: settings_of(server)["revision"] == 0)
+
+        assert settings_of(server)["flags"]["maintenance_mode"] is True
+        assert "flags_item_missing" in server.output
+
+        manage("create_table", environment=variables)
+        wait_until(lambda: settings_of(server)["flags"]["maintenance_mode"] is False, 15)
+        # Its revisions go on after those of the history.
+        assert settings_of(server)["revision"] == 2
+
+
+def _delete_item(table: Table) -> None:
+    import boto3
+
+    client = boto3.client(
+        "dynamodb",
+        endpoint_url=table.url,
+        region_name="us-east-1",
+        aws_access_key_id="local",
+        aws_secret_access_key="local",
+    )
+    client.delete_item(
+        TableName="gameserver", Key={"PK": {"S": "SETTINGS#APP"}, "SK": {"S": "FLAGS#V1"}}
+    )
+    client.close()
