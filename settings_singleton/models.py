@@ -150,6 +150,7 @@ class AuditRow(Item, discriminator="FLAGS_AUDIT"):
         )
 
 
+@access_pattern("read settings")
 def read_flags() -> Mapping[str, RawItem]:
     """Read the item raw: one strong GetItem per shape in use, 1 RCU.
 
@@ -159,7 +160,6 @@ def read_flags() -> Mapping[str, RawItem]:
     return _read_raw(SHAPES)
 
 
-@access_pattern("read settings")
 def _read_raw(shapes: Sequence[Shape]) -> dict[str, RawItem]:
     found: dict[str, RawItem] = {}
     for shape in shapes:

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gameserver import capacity
-from matches.access_patterns import games, imports, operators, players, settings
+from matches.access_patterns import games, imports, operators, players, presence, settings
 from matches.access_patterns.scenario import Scenario
 
 SCENARIOS: tuple[Scenario, ...] = (
     *players.SCENARIOS,
     *games.SCENARIOS,
+    *presence.SCENARIOS,
     *settings.SCENARIOS,
     *operators.SCENARIOS,
     *imports.SCENARIOS,

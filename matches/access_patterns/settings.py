@@ -1,5 +1,7 @@
 """Scenarios of the settings item, its history and the counters."""
 
+import uuid
+
 from matches.access_patterns.scenario import NOW, Call, Scenario
 from settings_singleton.counters import COUNTERS
 from settings_singleton.models import AuditRow, CounterShard, FlagsItem, read_flags
@@ -45,6 +47,11 @@ def read_counters() -> Call:
     return lambda: CounterShard.totals(COUNTERS)
 
 
+def count() -> Call:
+    token = str(uuid.uuid4())
+    return lambda: CounterShard.add(COUNTERS[0], 0, 5, token)
+
+
 # In this order: the first one writes what the others read and change.
 SCENARIOS = (
     Scenario("create settings", create_settings),
@@ -53,4 +60,5 @@ SCENARIOS = (
     Scenario("read settings history", read_settings_history, "2 rows"),
     Scenario("read settings revision", read_settings_revision),
     Scenario("read counters", read_counters, "all counters, before any count"),
+    Scenario("count", count),
 )

@@ -119,17 +119,17 @@ def test_every_write_to_an_existing_item_says_that_it_exists(
     updates += [request.body for request in everything_sent if request.operation == "UpdateItem"]
     assert updates
     for update in updates:
-        if update["Key"]["PK"]["S"].startswith(table.SETTINGS_PK):
+        if update["Key"]["PK"]["S"].startswith("COUNTER#"):
+            # Its first addition makes a shard, whole.
+            assert_names(update["UpdateExpression"], update, "kind")
+        elif update["Key"]["PK"]["S"].startswith(table.SETTINGS_PK):
             # The seen revision is in its condition, which a missing item does not meet.
-            assert_names(update, "schema_version")
+            assert_names(update["ConditionExpression"], update, "schema_version")
         else:
             assert "attribute_exists" in update["ConditionExpression"]
-            assert_names(update, "PK")
+            assert_names(update["ConditionExpression"], update, "PK")
 
 
-def assert_names(update: dict[str, Any], attribute: str) -> None:
+def assert_names(expression: str, update: dict[str, Any], attribute: str) -> None:
     names = update["ExpressionAttributeNames"]
-    assert any(
-        names[placeholder] == attribute
-        for placeholder in re.findall(r"#\d+", update["ConditionExpression"])
-    )
+    assert any(names[found] == attribute for found in re.findall(r"#\d+", expression))

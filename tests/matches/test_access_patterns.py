@@ -7,6 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from gameserver import capacity
+from gameserver.models import Item, create_table
 from matches import access_patterns
 from matches.access_patterns import Cost
 from matches.management.commands.access_patterns import BEGIN, END, replace_block
@@ -80,12 +81,19 @@ EXPECTED = {
     "anonymise seat": write(UPDATE, 1, MatchHistoryIndex=1),
     "read quick-join pointer": read(GET, 1),
     "take lease": write(TRANSACT, 2),
+    "beat": write("BatchWriteItem", 1),
+    "list heartbeats": read(QUERY, 1),
+    "forget process": write("DeleteItem", 1),
+    "record presence": write("BatchWriteItem", 25),
+    "list presences": read(QUERY, 1),
+    "find presences": read(BATCH, 4),
     "create settings": write(TRANSACT, 4),
     "change settings": write(TRANSACT, 4),
     "read settings": read(GET, 1),
     "read settings history": read(QUERY, 1),
     "read settings revision": read(GET, 1),
     "read counters": read(BATCH, 15),
+    "count": write(TRANSACT, 2),
     "look by key": read(QUERY, 1),
     "relist game": write(UPDATE, 1, GameListingIndex=1),
     "report process": write("PutItem", 2),
@@ -102,8 +110,6 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def costs(engine: object) -> dict[str, Cost]:
-    from gameserver.models import Item, create_table
-
     if Item.exists():
         Item.delete_table()
     create_table()
@@ -131,6 +137,13 @@ def test_the_documented_costs_are_the_measured_ones(costs: dict[str, Cost]) -> N
     assert replace_block(text, table) == text, (
         "run: manage.py access_patterns --write docs/data-model.md"
     )
+
+
+def test_every_kind_of_item_is_documented() -> None:
+    text = (ROOT / "docs" / "data-model.md").read_text()
+    kinds = [model.__name__ for model in Item.kind.get_registered_subclasses(Item)]
+    assert len(kinds) > 10
+    assert [kind for kind in kinds if f"| `{kind}` |" not in text] == []
 
 
 def test_a_join_writes_as_much_for_the_fiftieth_player_as_for_the_second(
