@@ -16,6 +16,7 @@ from gameserver.errors import (
     GameNotFound,
     GameNotOpen,
     IdempotencyKeyReused,
+    NotAlive,
     NotAuthenticated,
     NotInGame,
 )
@@ -100,12 +101,15 @@ def save_new_game(game: Game, host: Identity, more: dict[str, Write], *, now: da
         try:
             Game.create(game, seat, user, **more)
         except ConditionFailed as refused:
-            if any(name in refused for name in more):
-                raise
-            stale = _stale_pointer(refused, host.username, game.game_id)
-        else:
-            hints.game_changed(game.game_id, game.map)
-            return
+            # Nobody else knows this id. If the game is there, an earlier attempt wrote it all, and
+            # both its answer and the table's memory of its token were lost.
+            if "game" not in refused:
+                if any(name in refused for name in more):
+                    raise
+                stale = _stale_pointer(refused, host.username, game.game_id)
+                continue
+        hints.game_changed(game.game_id, game.map)
+        return
 
 
 def join_game(
@@ -156,13 +160,24 @@ def leave_game(username: str, game_id: str, *, now: datetime) -> Game:
 
     Raises: GameNotFound, NotInGame, GameNotOpen if the game is over.
     """
-    for _ in retries.races():
+    for tries in retries.races():
         game, roster = load(game_id)
-        seat = seat_of(roster, username)
+        try:
+            seat = seat_of(roster, username)
+        except NotInGame:
+            if tries:
+                # He sat there a moment ago: the same wish from another device, or an earlier
+                # attempt of this one whose answer was lost, has freed his seat.
+                return game
+            raise
         if game.status == STARTED:
             if not seat.is_alive:
                 return game
-            return play.take_out(game_id, username, None, now=now)
+            try:
+                return play.take_out(game_id, username, None, now=now)
+            except NotAlive:
+                # Eliminated meanwhile, perhaps by the same wish from another device.
+                continue
         rules.check_is_open(game.state)
         if _free(game, roster, seat, now=now):
             return existing_game(game_id)
