@@ -4,9 +4,10 @@ from matches.models.game import CANCELLED, FINISHED, OPEN, STARTED, Game
 from matches.models.imports import ImportProgress
 from matches.models.mapping import UserGameMapping
 from matches.models.presence import Heartbeat, Presence
-from matches.models.support import Lease, QuickJoinPointer, RequestRecord
+from matches.models.support import ANY_MAP, Lease, QuickJoinPointer, RequestRecord
 
 __all__ = [
+    "ANY_MAP",
     "CANCELLED",
     "FINISHED",
     "OPEN",

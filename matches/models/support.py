@@ -9,11 +9,14 @@ from gameserver import table
 from gameserver.capacity import access_pattern
 from gameserver.models import ConditionFailed, Item, Write, transact
 
+# Where the pointer lies that stands for all maps; no map has this id.
+ANY_MAP = "any"
+
 
 class QuickJoinPointer(Item, discriminator="QUICK_JOIN"):
-    """QUICKJOIN#{map} / #METADATA: the lobby that quick-join last created on a map.
+    """QUICKJOIN#{map} / #METADATA: the lobby that quick-join last created on a map, or on any.
 
-    Creating the next one swaps it, so two players at once cannot create two.
+    Creating the next one swaps both, so two players at once cannot create two.
     """
 
     game_id = UnicodeAttribute()

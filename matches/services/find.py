@@ -10,7 +10,7 @@ from gameserver.auth import Identity
 from gameserver.errors import AlreadyInGame, GameFull, GameNotFound, GameNotOpen, WrongJoinCode
 from gameserver.models import ConditionFailed
 from matches import rules
-from matches.models import OPEN, Game, QuickJoinPointer, UserGameMapping
+from matches.models import ANY_MAP, OPEN, Game, QuickJoinPointer, UserGameMapping
 from matches.services import lobby
 from settings_singleton.services import require_flag
 
@@ -94,7 +94,7 @@ def quick_join(player: Identity, game_map: str | None, *, now: datetime) -> tupl
         for candidate in fullest:
             if (game := _try_join(player, candidate.game_id, now=now)) is not None:
                 return game, False
-        return _join_or_create(player, game_map or _map_of_the_minute(now), now=now)
+        return _join_or_create(player, game_map, now=now)
     except AlreadyInGame as refused:
         game = lobby.existing_game(refused.extra["game_id"])
         if game.status == OPEN and game_map in {None, game.map}:
@@ -102,27 +102,36 @@ def quick_join(player: Identity, game_map: str | None, *, now: datetime) -> tupl
         raise
 
 
-def _join_or_create(player: Identity, game_map: str, *, now: datetime) -> tuple[Game, bool]:
-    """Join the lobby that quick-join made last on this map, or make the next one.
+def _join_or_create(player: Identity, game_map: str | None, *, now: datetime) -> tuple[Game, bool]:
+    """Join the lobby that quick-join made last for such a wish, or make the next one.
 
-    Swapping the map's pointer is part of the creation, so of two players at once one creates and
-    the other finds the pointer changed, and joins.
+    A creation swaps two pointers, its map's and the one of any map. So of two players at once whom
+    one lobby would suit, one creates, and the other finds a pointer changed, and joins.
     """
-    options = lobby.GameOptions(map=game_map)
+    new_map = game_map or _map_of_the_minute(now)
+    options = lobby.GameOptions(map=new_map)
     for _ in retries.races():
-        pointer = QuickJoinPointer.on_map(game_map)
-        seen = pointer.game_id if pointer else None
-        if seen and (game := _try_join(player, seen, now=now)) is not None:
+        seen = {where: _made_last(where) for where in (new_map, ANY_MAP)}
+        last = seen[game_map or ANY_MAP]
+        if last and (game := _try_join(player, last, now=now)) is not None:
             return game, False
         require_flag("game_creation_enabled")
         created = lobby.new_game(player, options, now=now)
-        swap = QuickJoinPointer.swap(game_map, seen, created.game_id)
+        swaps = {
+            f"pointer {where}": QuickJoinPointer.swap(where, old, created.game_id)
+            for where, old in seen.items()
+        }
         try:
-            lobby.save_new_game(created, player, {"pointer": swap}, now=now)
+            lobby.save_new_game(created, player, swaps, now=now)
         except ConditionFailed:
             continue
         return created, True
     raise AssertionError("races() ends by raising")
+
+
+def _made_last(where: str) -> str | None:
+    pointer = QuickJoinPointer.on_map(where)
+    return pointer.game_id if pointer else None
 
 
 def _try_join(player: Identity, game_id: str, *, now: datetime) -> Game | None:
@@ -133,5 +142,5 @@ def _try_join(player: Identity, game_id: str, *, now: datetime) -> Game | None:
 
 
 def _map_of_the_minute(now: datetime) -> str:
-    # The same for players who ask at once, so that they meet; another later, so that maps rotate.
+    # Another one every minute, so that maps rotate.
     return list(rules.MAPS)[int(now.timestamp() // 60) % len(rules.MAPS)]
