@@ -44,6 +44,8 @@ FLAGS_V1_SK = "FLAGS#V1"
 FLAGS_V2_SK = "FLAGS#V2"
 HEARTBEATS_PK = "HEARTBEATS"
 AUDIT_PREFIX = "AUDIT#FLAGS#"
+# For the threads beside the pool of blocking.py: the sweep, the counters, reports, the admin.
+SPARE_CONNECTIONS = 8
 # A game's own item and its roster, and nothing else of its partition.
 GAME_AND_ROSTER = ("#METADATA#", "USER$")
 ROSTER = ("USER#", "USER$")
@@ -185,7 +187,7 @@ def connect(schema: ModelSchema) -> TableConnection:
         connect_timeout_seconds=settings.DYNAMODB_CONNECT_TIMEOUT_SECONDS,
         read_timeout_seconds=settings.DYNAMODB_READ_TIMEOUT_SECONDS,
         max_retry_attempts=0,
-        max_pool_connections=settings.BLOCKING_THREADS,
+        max_pool_connections=settings.BLOCKING_THREADS + SPARE_CONNECTIONS,
         aws_access_key_id=credentials,
         aws_secret_access_key=credentials,
     )

@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults import layer
 from tests.faults.kinds import conflict
-from tests.faults.layer import CLASSES, Faults, pytest_sessionfinish, undelivered
+from tests.faults.layer import CLASSES, pytest_sessionfinish, undelivered
 from tests.servers import ROOT
 
 
@@ -52,8 +52,8 @@ def test_a_run_of_some_tests_need_not_meet_every_fault(monkeypatch: pytest.Monke
     assert finish(a_finished_run(ROOT / "tests", keyword="join")) == pytest.ExitCode.OK
 
 
-def test_a_fault_is_delivered_as_often_as_ordered_and_where_it_fits(faults: Faults) -> None:
-    body = {"TransactItems": [{"Put": {}}, {"Put": {}}]}
+def test_a_fault_is_delivered_as_often_as_ordered_and_where_it_fits() -> None:
+    body: layer.Body = {"TransactItems": [{"Put": {}}, {"Put": {}}]}
     never: Any = None
     request = layer.Request("TransactWriteItems", body, "http://engine", never, never)
     other = layer.Request("Query", {}, "http://engine", never, never)
