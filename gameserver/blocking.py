@@ -12,7 +12,7 @@ from gameserver import retries
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# As many threads as pooled DynamoDB connections: a thread never waits for a connection.
+# No more threads than pooled DynamoDB connections: a thread never waits for a connection.
 POOL = ThreadPoolExecutor(max_workers=settings.BLOCKING_THREADS, thread_name_prefix="blocking")
 
 
