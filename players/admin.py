@@ -49,7 +49,7 @@ def _unban(username: str, data: Mapping[str, Any], now: datetime) -> str:
 
 
 def _sign_out(username: str, data: Mapping[str, Any], now: datetime) -> str:
-    sessions.log_out_everywhere(username)
+    sessions.log_out_everywhere(accounts.profile(username).username)
     return "Signed out everywhere."
 
 

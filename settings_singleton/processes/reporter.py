@@ -36,6 +36,11 @@ class Reporter:
         self._stopping = False
         self._is_failing = False
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the thread was started and not stopped."""
+        return self._thread is not None and self._thread.is_alive()
+
     def start(self) -> None:
         """Report now and from now on; idempotent."""
         if self._thread is not None:
