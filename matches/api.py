@@ -137,16 +137,25 @@ async def cancel_game(request: HttpRequest, game_id: str) -> GameOut:
 
 @router.post("/games/{game_id}/eliminations", response={201: EliminationOut})
 async def eliminate(
-    request: HttpRequest, game_id: str, body: EliminationIn
+    request: HttpRequest, game_id: str, body: EliminationIn, idempotency_key: IdempotencyKey
 ) -> Status[EliminationOut]:
-    """Report an elimination: a player his own kill, a referee anybody's (or nobody's)."""
+    """Report an elimination: a player his own kill, a referee anybody's (or nobody's).
+
+    With an Idempotency-Key, repeating a report that was recorded gives its first answer.
+    """
     reporter = identity_of(request)
     killer = canonical_username(body.killer) if body.killer else None
     if killer is None and reporter.role != "referee":
         killer = reporter.username
     victim = canonical_username(body.victim)
     _, result = await run_blocking(
-        play.eliminate_player, reporter, game_id, victim, killer, now=timezone.now()
+        play.eliminate_player,
+        reporter,
+        game_id,
+        victim,
+        killer,
+        now=timezone.now(),
+        may_repeat=idempotency_key is not None,
     )
     return Status(
         201,

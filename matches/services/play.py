@@ -7,7 +7,7 @@ from prometheus_client import Counter
 
 from gameserver import hints, retries
 from gameserver.auth import Identity
-from gameserver.errors import GameNotFound
+from gameserver.errors import GameNotFound, GameNotOpen, NotAlive
 from gameserver.models import ConditionFailed, Write
 from matches import rules
 from matches.models import FINISHED, Game, UserGameMapping
@@ -19,16 +19,28 @@ ELIMINATED = Counter("players_eliminated_total", "Players out of running games")
 
 
 def eliminate_player(
-    reporter: Identity, game_id: str, victim: str, killer: str | None, *, now: datetime
+    reporter: Identity,
+    game_id: str,
+    victim: str,
+    killer: str | None,
+    *,
+    now: datetime,
+    may_repeat: bool = False,
 ) -> tuple[Game, rules.Elimination]:
     """Record an elimination and, with the last one, the winner and his reward.
 
-    `killer` is the reporter himself for players; a referee names one, or none.
+    `killer` is the reporter himself for players; a referee names one, or none. With `may_repeat`,
+    the report of what this killer has done already gets its first answer again.
 
     Raises: NotReferee, GameNotFound, GameNotOpen, NotInGame, NotAlive, ValidationFailed.
     """
     rules.check_can_report(settings.ELIMINATION_AUTHORITY, reporter.role, reporter.username, killer)
-    return _take_out(game_id, victim, killer, now=now)
+    try:
+        return _take_out(game_id, victim, killer, now=now)
+    except (NotAlive, GameNotOpen):
+        if may_repeat and (earlier := _earlier(game_id, victim, killer)):
+            return earlier
+        raise
 
 
 def take_out(game_id: str, victim: str, killer: str | None, *, now: datetime) -> Game:
@@ -68,6 +80,21 @@ def _take_out(
         game.version = int(game.version) + 1
         return game, result
     raise AssertionError("races() ends by raising")
+
+
+def _earlier(
+    game_id: str, victim: str, killer: str | None
+) -> tuple[Game, rules.Elimination] | None:
+    """Return what came of an elimination that was recorded before, by the victim's seat."""
+    game, seat = Game.with_seat(game_id, victim)
+    if game is None or seat is None or seat.placement is None or seat.is_alive:
+        return None
+    if seat.eliminated_by != killer:
+        return None
+    placement = int(seat.placement)
+    # The runner-up's elimination was the one that ended the game.
+    winner = game.winner if placement == 2 else None
+    return game, rules.Elimination(placement, alive_count=placement - 1, winner=winner)
 
 
 def _write(

@@ -6,7 +6,7 @@ import pytest
 from matches.models import Game
 from matches.services import lobby
 from matches.services.lobby import GameOptions
-from tests.builders import MAP, NOW, Api, APlayer, a_player, ok, players, refusal
+from tests.builders import MAP, NOW, Api, APlayer, a_game, a_player, ok, players, refusal
 
 
 async def create(api: Api, by: APlayer, key: str, **body: object) -> httpx.Response:
@@ -96,3 +96,29 @@ def test_a_key_is_forgotten_after_a_day_though_the_engine_still_has_it(table: No
 
     assert create_at(23).game_id == first.game_id
     assert create_at(25).game_id != first.game_id
+
+
+async def report(api: Api, by: APlayer, game_id: str, victim: str, key: str) -> httpx.Response:
+    headers = {"Idempotency-Key": key}
+    path = f"/games/{game_id}/eliminations"
+    return await api.send("POST", path, by, json={"victim": victim}, headers=headers)
+
+
+async def test_a_repeated_report_gives_its_first_answer_and_pays_once(api: Api) -> None:
+    alice, bob, cleo = players("alice", "bob", "cleo")
+    game = a_game(alice, bob, cleo, status="STARTED")
+
+    for victim in ("bob", "cleo"):
+        first = ok(await report(api, alice, game.game_id, victim, f"out-{victim}"), 201)
+        again = ok(await report(api, alice, game.game_id, victim, f"out-{victim}"), 201)
+        assert again == first
+
+    assert (alice.user.kills, alice.user.wins, alice.user.coins) == (2, 1, 100)
+
+
+async def test_a_report_of_anothers_kill_is_no_repeat(api: Api) -> None:
+    alice, bob, cleo = players("alice", "bob", "cleo")
+    game = a_game(alice, bob, cleo, status="STARTED")
+    ok(await report(api, alice, game.game_id, "bob", "key-1"), 201)
+
+    refusal(await report(api, cleo, game.game_id, "bob", "key-1"), 409, "not_alive")
