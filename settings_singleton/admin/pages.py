@@ -192,7 +192,7 @@ class SettingAdmin(TableAdmin):
                 each.setting.name,
                 f"{each} (revision {change.revision}). Reason: {reason}",
             )
-            messages.success(request, f"{each} (revision {change.revision})")
+            messages.success(request, f"Changed {each} (revision {change.revision})")
         if not changes:
             messages.info(request, f"Nothing to change (revision {change.revision}).")
         return redirect(self.url("changelist"))

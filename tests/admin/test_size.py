@@ -22,7 +22,7 @@ READS = {"Query", "GetItem", "BatchGetItem"}
 @pytest.fixture
 def big_table(table: None) -> None:
     """10,000 games, half of them open, and 5,000 players."""
-    with Item.batch_write() as batch:  # type: ignore[no-untyped-call]
+    with Item.batch_write() as batch:
         for number in range(GAMES_STORED):
             batch.save(a_stored_game(number))
         for number in range(PLAYERS_STORED):
@@ -94,7 +94,7 @@ def test_list_pages_of_a_big_table_cost_a_bounded_number_of_requests(boss: Opera
 
 def test_the_numbers_of_a_small_table_are_exact(boss: Operator) -> None:
     dashboard.forget()
-    with Item.batch_write() as batch:  # type: ignore[no-untyped-call]
+    with Item.batch_write() as batch:
         for number in range(15):
             batch.save(a_stored_game(number))
     games = boss.get(DASHBOARD).json()["games"]
