@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from gameserver.errors import ValidationFailed
 from gameserver.table_admin import (
     Description,
+    Filter,
     ItemAction,
     Listing,
     Panel,
@@ -79,9 +80,18 @@ def _dismiss_referee(username: str, data: Mapping[str, Any], now: datetime) -> s
 class PlayerAdmin(TableAdmin):
     """Accounts: found by name, listed by score."""
 
-    columns = ("Username", "Display name", "Score", "Wins", "Kills", "Games", "Guest")
+    columns = (
+        "Username",
+        "Display name",
+        "Score",
+        "Wins",
+        "Kills",
+        "Games",
+        "Guest",
+        "Signed up",
+    )
     search_label = "Username"
-    list_note = "Best players first. The table keeps no order by sign-up time."
+    filters = (Filter("order", "Order", {"score": "Best first", "newest": "Newest first"}),)
     item_actions: Sequence[ItemAction] = (
         ItemAction(
             "ban",
@@ -136,7 +146,9 @@ class PlayerAdmin(TableAdmin):
         return rules.USERNAME.fullmatch(text) is not None
 
     def list_page(self, chosen: Mapping[str, str], cursor: str | None, limit: int) -> Listing:
-        players = operators.list_players(limit=limit, cursor=cursor)
+        is_newest = chosen["order"] == "newest"
+        read = operators.list_newest if is_newest else operators.list_players
+        players = read(limit=limit, cursor=cursor)
         rows = [
             (
                 user.username,
@@ -147,6 +159,8 @@ class PlayerAdmin(TableAdmin):
                     user.kills,
                     user.games_played,
                     user.is_guest,
+                    # The leaderboard's index does not carry it.
+                    user.created_at if is_newest else None,
                 ),
             )
             for user in players.users

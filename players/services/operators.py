@@ -9,7 +9,7 @@ from gameserver.errors import PlayerNotFound
 from gameserver.models import ConditionFailed
 from players.models import User
 
-_LIST = "operators:players"
+_LIST, _NEWEST = "operators:players", "operators:newest"
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,24 @@ def list_players(*, limit: int, cursor: str | None = None) -> Players:
     return Players(
         [user for _, user in found[:limit]], cursors.dump(_LIST, position) if has_more else None
     )
+
+
+def list_newest(*, limit: int, cursor: str | None = None) -> Players:
+    """List all players, newest first: one Query per shard, merged, and one BatchGetItem.
+
+    Raises: InvalidCursor.
+    """
+    before = cursors.load(_NEWEST, cursor) if cursor else None
+    names = [
+        name
+        for shard in range(settings.LISTING_SHARDS)
+        for name in User.newest(shard, limit, before=before)
+    ]
+    users = sorted(User.by_usernames(names), key=lambda user: str(user.listed_at), reverse=True)
+    shown = users[:limit]
+    # A full page may be the last one; then the next is empty.
+    is_last = len(names) < limit or not shown
+    return Players(shown, None if is_last else cursors.dump(_NEWEST, str(shown[-1].listed_at)))
 
 
 def reset_stats(username: str) -> User:
