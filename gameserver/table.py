@@ -145,6 +145,11 @@ def listed_at(created_at: datetime, game_id: str) -> str:
     return f"{created_at.astimezone(UTC).isoformat(timespec='microseconds')}#{game_id}"
 
 
+def newest_key(shard: int) -> str:
+    """Return the listing of players by sign-up; no game's listing looks like it."""
+    return f"SIGNED_UP#{shard}"
+
+
 def board_key(season: str, shard: int) -> str:
     return f"{season}#{shard}"
 

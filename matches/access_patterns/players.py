@@ -68,6 +68,17 @@ def list_players() -> Call:
     return lambda: User.on_board(0, 20)
 
 
+def list_newest_players() -> Call:
+    return lambda: User.newest(0, 20)
+
+
+def read_profiles() -> Call:
+    names = [f"listed-{number}" for number in range(20)]
+    for name in names:
+        a_player(name)
+    return lambda: User.by_usernames(names)
+
+
 def reset_stats() -> Call:
     a_player("cheater")
     User.update_one(
@@ -133,6 +144,8 @@ SCENARIOS = (
     Scenario("upgrade guest", upgrade_guest),
     Scenario("leaderboard", leaderboard, "20 players"),
     Scenario("list players", list_players, "20 players"),
+    Scenario("list newest players", list_newest_players, "20 players"),
+    Scenario("read profiles", read_profiles, "20 players"),
     Scenario("reset stats", reset_stats),
     Scenario("delete profile", delete_profile),
     Scenario("read credential", read_credential),

@@ -4,15 +4,16 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.conf import settings
 
 from gameserver import capacity, hints
 from gameserver.errors import Banned, NotAuthenticated
 from matches.models import CANCELLED, FINISHED, STARTED, Game
 from matches.services import check, lobby, play
 from players.models import Session, User
-from players.services import sessions
+from players.services import accounts, sessions
 from tests.admin.operators import PLAYERS, REASON, Operator, admin_log, an_operator
-from tests.builders import APlayer, a_game, a_player, logged_in, stored
+from tests.builders import NOW, APlayer, a_game, a_player, logged_in, stored
 
 ALICE = f"{PLAYERS}alice/change/"
 
@@ -231,8 +232,6 @@ def test_a_second_operator_who_deletes_the_same_player_gets_a_clear_answer(
 def test_pages_of_the_list_miss_nobody_and_show_nobody_twice(
     boss: Operator, monkeypatch: pytest.MonkeyPatch, shards: int
 ) -> None:
-    from django.conf import settings
-
     monkeypatch.setattr(settings, "LISTING_SHARDS", shards)
     monkeypatch.setattr("gameserver.table_admin.PAGE_SIZE", 7)
     names = [f"player-{number:02d}" for number in range(30)]
@@ -250,6 +249,31 @@ def test_pages_of_the_list_miss_nobody_and_show_nobody_twice(
         if cursor is None:
             break
     assert sorted(seen) == names
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_the_newest_players_come_first_when_asked_for(
+    boss: Operator, monkeypatch: pytest.MonkeyPatch, shards: int
+) -> None:
+    monkeypatch.setattr(settings, "LISTING_SHARDS", shards)
+    monkeypatch.setattr("gameserver.table_admin.PAGE_SIZE", 7)
+    names = [f"player-{number:02d}" for number in range(15)]
+    for number, name in enumerate(names):
+        a_player(name, now=NOW + timedelta(seconds=number))
+    accounts.rename("player-14", "Still the newest")
+    seen: list[str] = []
+    params = {"order": "newest"}
+    while True:
+        with capacity.measure() as meter:
+            response = boss.get(PLAYERS, **params)
+        assert meter.round_trips == shards + 1
+        rows = response.context_data["rows"]
+        seen += [link.split(">")[1].split("<")[0] for link, _ in rows]
+        if response.context_data["next_cursor"] is None:
+            break
+        params["after"] = response.context_data["next_cursor"]
+    assert seen == names[::-1]
+    assert boss.get(PLAYERS, order="score", after=params["after"]).status_code == 400
 
 
 def test_a_forged_position_is_refused(boss: Operator) -> None:

@@ -78,6 +78,10 @@ def test_list_pages_of_a_big_table_cost_a_bounded_number_of_requests(boss: Opera
     highest = range(PLAYERS_STORED - 1, PLAYERS_STORED - 201, -1)
     assert best == [f"player-{number:05d}" for number in highest]
 
+    with capacity.measure() as meter:
+        assert boss.get(PLAYERS, order="newest").status_code == 200
+    assert meter.operations == ["Query"] * settings.LISTING_SHARDS + ["BatchGetItem"]
+
     for path, found in ((GAMES, "game-04242"), (PLAYERS, "player-00042")):
         with capacity.measure() as meter:
             assert boss.get(path, q=found).status_code == 302
