@@ -1,10 +1,8 @@
 """The table away: with the real client, and with a real engine killed under a running server."""
 
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,37 +10,11 @@ import httpx
 import pytest
 from pytest_django import Settings
 
-from gameserver.engine import binary_path, free_port
+from gameserver.engine import free_port
 from settings_singleton import cache, models
 from settings_singleton.testing import fresh_flags
-from tests.servers import ROOT, Process, Server, running_server, server_environment
-
-DEADLINE_SECONDS = 30.0
-
-
-class Table:
-    """An engine on a fixed port that can be killed and started again on the same data."""
-
-    def __init__(self, folder: Path) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._folder = folder
-        self._process: Process | None = None
-
-    def start(self) -> None:
-        command = [str(binary_path()), "serve", "--host", "127.0.0.1", "--port", str(self.port)]
-        command += ["--db-path", str(self._folder / "table.sqlite3")]
-        self._process = Process(command, {})
-        wait_until(lambda: is_listening(self.port))
-
-    def kill(self) -> None:
-        assert self._process is not None
-        self._process.kill()
-        self._process.close()
-
-    def close(self) -> None:
-        if self._process is not None:
-            self._process.close()
+from tests.servers import Server, running_server
+from tests.settings_singleton.processes import Table, Worker, environment, manage, wait_until
 
 
 @pytest.fixture
@@ -51,45 +23,6 @@ def table_process(tmp_path: Path) -> Iterator[Table]:
     table.start()
     yield table
     table.close()
-
-
-def environment(table: Table, folder: Path) -> dict[str, str]:
-    return server_environment(
-        folder,
-        DYNAMODB_ENDPOINT_URL=table.url,
-        AWS_ACCESS_KEY_ID="local",
-        AWS_SECRET_ACCESS_KEY="local",
-    )
-
-
-def manage(*arguments: str, environment: dict[str, str]) -> str:
-    """Run a management command and return what it printed; fail if it fails."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def wait_until(condition: Callable[[], Any], seconds: float = DEADLINE_SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
-
-
-def is_listening(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
 
 
 def settings_of(server: Server) -> dict[str, Any]:
@@ -172,12 +105,10 @@ def test_a_server_process_that_starts_while_the_table_is_down_says_so_and_recove
     manage("create_table", environment=variables)
     manage("migrate", "--verbosity", "0", environment=variables)
     table_process.kill()
-    port = free_port()
-    command = [sys.executable, "-m", "uvicorn", "gameserver.asgi:application"]
-    process = Process([*command, "--port", str(port)], variables)
+    process = Worker(variables)
     try:
-        wait_until(lambda: is_listening(port))
-        url = f"http://127.0.0.1:{port}"
+        process.wait_until_it_listens()
+        url = process.url
         shown = httpx.get(f"{url}/api/settings").json()
         assert shown["revision"] == 0
         assert shown["flags"]["maintenance_mode"] is True

@@ -184,7 +184,7 @@ def test_concurrent_flips_of_different_switches_are_all_done(round_number: int) 
 
     answers = at_once(
         *[lambda name=name: change(**{name: False}) for name in names],
-        chance=random.Random(round_number),  # noqa: S311 (repeatable)
+        chance=random.Random(round_number),
         within=0.005,
     )
 
