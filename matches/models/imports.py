@@ -40,7 +40,7 @@ class ImportProgress(Item, discriminator="IMPORT"):
     ) -> None:
         """Create users and move on: one TransactWrite, 2 WCU a user and 2 more.
 
-        1 on LeaderboardIndex for each.
+        1 on each of two indexes for each player.
 
         Raises: ConditionFailed ("progress" if another import moved, else the usernames that exist).
         """

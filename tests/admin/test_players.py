@@ -233,7 +233,7 @@ def test_pages_of_the_list_miss_nobody_and_show_nobody_twice(
     boss: Operator, monkeypatch: pytest.MonkeyPatch, shards: int
 ) -> None:
     monkeypatch.setattr(settings, "LISTING_SHARDS", shards)
-    monkeypatch.setattr("gameserver.table_admin.PAGE_SIZE", 7)
+    monkeypatch.setattr("gameserver.table_admin.pages.PAGE_SIZE", 7)
     names = [f"player-{number:02d}" for number in range(30)]
     for number, name in enumerate(names):
         player = a_player(name)
@@ -256,7 +256,7 @@ def test_the_newest_players_come_first_when_asked_for(
     boss: Operator, monkeypatch: pytest.MonkeyPatch, shards: int
 ) -> None:
     monkeypatch.setattr(settings, "LISTING_SHARDS", shards)
-    monkeypatch.setattr("gameserver.table_admin.PAGE_SIZE", 7)
+    monkeypatch.setattr("gameserver.table_admin.pages.PAGE_SIZE", 7)
     names = [f"player-{number:02d}" for number in range(15)]
     for number, name in enumerate(names):
         a_player(name, now=NOW + timedelta(seconds=number))
