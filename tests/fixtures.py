@@ -1,12 +1,19 @@
-"""Fixtures of the HTTP tests; the conftest.py of each package that has some imports them."""
+"""What the root conftest.py offers besides processes: the API's client, steady Hypothesis."""
 
 from collections.abc import AsyncIterator
 
 import pytest
+from hypothesis import settings as hypothesis
 from pytest_django import Settings
 
 from settings_singleton.testing import override_flags
 from tests.builders import Api
+
+# The same examples every time; `pytest --hypothesis-profile=explore` looks for others.
+STEADY = hypothesis(derandomize=True, deadline=None, print_blob=True, database=None)
+hypothesis.register_profile("steady", STEADY)
+hypothesis.register_profile("explore", STEADY, derandomize=False)
+hypothesis.load_profile("steady")
 
 
 @pytest.fixture
