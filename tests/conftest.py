@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,9 @@ def engine() -> Iterator[EmbeddedEngine]:
         yield running
 
 
-@pytest.fixture
-def table(engine: EmbeddedEngine) -> Iterator[None]:
-    """An empty table, all switches open and read from nowhere."""
+@contextmanager
+def empty_table() -> Iterator[None]:
+    """Hold an empty table on the run's engine, all switches open and read from nowhere."""
     if Item.exists():
         Item.delete_table()
     create_table()
@@ -39,6 +40,13 @@ def table(engine: EmbeddedEngine) -> Iterator[None]:
         yield
         # What a test counted belongs into its own table.
         counters.flush()
+
+
+@pytest.fixture
+def table(engine: EmbeddedEngine) -> Iterator[None]:
+    """An empty table, all switches open and read from nowhere."""
+    with empty_table():
+        yield
 
 
 @pytest.fixture

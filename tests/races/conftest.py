@@ -6,15 +6,24 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from gameserver.engine import EmbeddedEngine
 from gameserver.models import Item
+from tests.conftest import empty_table
 from tests.servers import Server, running_server, server_environment
 
 
-@pytest.fixture
-def two_servers(server_on_table: Server, tmp_path: Path) -> Iterator[tuple[Server, Server]]:
-    """Two server processes on the test's own table."""
-    with running_server(environment_on_table(tmp_path / "second")) as second:
-        yield server_on_table, second
+@pytest.fixture(scope="module")
+def two_servers(
+    engine: EmbeddedEngine, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, Server]]:
+    """Two server processes on one table, which the models here see, too; a module shares them."""
+    first, second = (tmp_path_factory.mktemp(name) for name in ("first", "second"))
+    with (
+        empty_table(),
+        running_server(environment_on_table(first)) as one,
+        running_server(environment_on_table(second)) as other,
+    ):
+        yield one, other
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from matches.services import lobby, play
 from tests.builders import APlayer, players
 
 
-def newcomers(number: int) -> list[APlayer]:
-    """Store so many accounts, named by number."""
-    return players(*[f"player-{each:02d}" for each in range(number)])
+def newcomers(number: int, name: str = "player") -> list[APlayer]:
+    """Store so many accounts, numbered; `name` tells tests apart that share a table."""
+    return players(*[f"{name}-{each:02d}" for each in range(number)])
 
 
 def join(player: APlayer, game: Game) -> Game:

@@ -18,22 +18,24 @@ chance = dice("cuts")
 
 
 async def test_a_cut_connection_leaves_the_state_whole_and_a_repeat_tells_it(
-    server_on_table: Server,
+    two_servers: tuple[Server, Server],
 ) -> None:
     """A-05: 100 joins and 100 starts are cut at random moments, then repeated."""
-    players = newcomers(2 * PAIRS)
+    players = newcomers(2 * PAIRS, "pair")
     pairs = zip(players[:PAIRS], players[PAIRS:], strict=True)
-    cut = await at_once(_play(server_on_table.port, host, other) for host, other in pairs)
+    cut = await at_once(_play(two_servers[0].port, host, other) for host, other in pairs)
     assert sum(cut) > PAIRS * ROUNDS, "too few were cut before their answer"
-    assert_sound(games=PAIRS * ROUNDS)
+    assert_sound()
 
 
-async def test_a_create_that_is_cut_and_repeated_makes_one_game(server_on_table: Server) -> None:
+async def test_a_create_that_is_cut_and_repeated_makes_one_game(
+    two_servers: tuple[Server, Server],
+) -> None:
     """L-09, A-05, T-08: the repeat, with the same Idempotency-Key, may overtake the first."""
-    (host,) = newcomers(1)
+    (host,) = newcomers(1, "host")
     async with (
-        Client(server_on_table.port, host.tokens.access_token) as first,
-        Client(server_on_table.port, host.tokens.access_token) as second,
+        Client(two_servers[0].port, host.tokens.access_token) as first,
+        Client(two_servers[1].port, host.tokens.access_token) as second,
     ):
         body = {"map": "dirty-desert"}
         for number in range(30):
@@ -46,7 +48,7 @@ async def test_a_create_that_is_cut_and_repeated_makes_one_game(server_on_table:
             assert (answer.status, again.status) == (201, 201)
             assert answer.body["game_id"] == again.body["game_id"]
             await first.post(f"/api/games/{answer.body['game_id']}/cancel")
-    assert_sound(games=30)
+    assert_sound()
 
 
 async def _play(port: int, host: APlayer, other: APlayer) -> int:

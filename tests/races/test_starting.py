@@ -1,22 +1,18 @@
 """The instant of the start: who is in, who is too late, and that there is only one."""
 
-from collections import Counter
-from contextlib import AsyncExitStack
 from functools import partial
 
 import pytest
 
 from matches.models import STARTED, Game
 from tests.builders import a_game, stored
-from tests.races.clients import Client, at_once
 from tests.races.invariants import assert_sound
 from tests.races.moves import join, leave, newcomers, start
-from tests.races.threads import at_once as threads_at_once
-from tests.races.threads import codes, dice, twice_at_once
-from tests.servers import Server
+from tests.races.threads import at_once, codes, dice, twice_at_once
+
+pytestmark = pytest.mark.usefixtures("table")
 
 
-@pytest.mark.usefixtures("table")
 def test_a_player_who_joins_at_the_start_is_in_the_game_or_told_that_he_is_not() -> None:
     """J-06, 200 rounds."""
     chance = dice("start")
@@ -25,7 +21,7 @@ def test_a_player_who_joins_at_the_start_is_in_the_game_or_told_that_he_is_not()
     for _ in range(200):
         game = a_game(host, other)
         started, joined = codes(
-            threads_at_once(partial(start, host, game), partial(join, late, game), chance=chance)
+            at_once(partial(start, host, game), partial(join, late, game), chance=chance)
         )
         assert started == "ok"
         assert joined in {"ok", "game_not_open"}
@@ -38,37 +34,6 @@ def test_a_player_who_joins_at_the_start_is_in_the_game_or_told_that_he_is_not()
     assert len(outcomes) == 2, "the two never met"
 
 
-async def test_fifty_joins_across_the_start_are_all_in_or_all_told(server_on_table: Server) -> None:
-    """L-06, over HTTP: the start's roster is one snapshot."""
-    chance = dice("fifty")
-    players = newcomers(50)
-    tokens = [player.tokens.access_token for player in players]
-    outcomes: Counter[int] = Counter()
-    async with AsyncExitStack() as stack:
-        host, _, *late = [
-            await stack.enter_async_context(Client(server_on_table.port, token)) for token in tokens
-        ]
-        for _ in range(4):
-            game = a_game(*players[:2])
-            requests = [client.post(f"/api/games/{game.game_id}/join") for client in late]
-            # Somewhere among them, not always the first or the last.
-            place = chance.randrange(5, 35)
-            requests.insert(place, host.post(f"/api/games/{game.game_id}/start"))
-            answers = await at_once(requests)
-            counts = Counter((answer.status, answer.code) for answer in answers)
-            assert set(counts) <= {(200, None), (409, "game_not_open")}
-            assert answers[place].status == 200
-            joined = counts[200, None] - 1
-            outcomes[joined] += 1
-            seated = _assert_plays(game, 2 + joined)
-            for player in players[1:]:
-                if player.username in seated:
-                    leave(player, game)
-    assert_sound(games=4)
-    assert set(outcomes) - {0, len(late)}, "the start never fell between two joins"
-
-
-@pytest.mark.usefixtures("table")
 def test_a_game_that_is_started_twice_at_once_starts_once() -> None:
     """L-05: both are told the same start."""
     host, other = newcomers(2)
@@ -83,29 +48,6 @@ def test_a_game_that_is_started_twice_at_once_starts_once() -> None:
     assert_sound(games=50)
 
 
-async def test_a_double_click_on_start_through_two_processes_starts_once(
-    two_servers: tuple[Server, Server],
-) -> None:
-    """L-05: one of the two answers is lost on the way, and asked for again."""
-    host, other = newcomers(2)
-    first, second = two_servers
-    token = host.tokens.access_token
-    async with Client(first.port, token) as one, Client(second.port, token) as two:
-        for _ in range(20):
-            game = a_game(host, other)
-            path = f"/api/games/{game.game_id}/start"
-            await one.send("POST", path)
-            answer = await two.post(path)
-            await one.cut()
-            again = await one.post(path)
-            assert (answer.status, again.status) == (200, 200)
-            assert answer.body == again.body
-            assert answer.body["version"] == 3
-            leave(other, game)
-    assert_sound(games=20)
-
-
-@pytest.mark.usefixtures("table")
 def test_a_lobby_that_starts_itself_when_full_starts_once_with_its_host() -> None:
     """L-05: the host's start against the automatic one of the last seat."""
     chance = dice("automatic")
@@ -113,7 +55,7 @@ def test_a_lobby_that_starts_itself_when_full_starts_once_with_its_host() -> Non
     outcomes = set()
     for _ in range(50):
         game = a_game(host, other, max_players=3, auto_start=True)
-        started, joined = threads_at_once(
+        started, joined = at_once(
             # The host's click is quicker than taking a last seat: it is let go later.
             partial(start, host, game),
             partial(join, last, game),
