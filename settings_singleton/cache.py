@@ -4,8 +4,8 @@
 
     if flags.joining_enabled: ...
 
-`flags` reads the attribute of a frozen snapshot that the thread swaps by one assignment: no lock,
-no await, no I/O, the same in sync and async code. Servers call `start()`; commands that only want
+`flags` shows the values of a frozen snapshot, which the thread swaps by one assignment: no lock, no
+await, no I/O, the same in sync and async code. Servers call `start()`; commands that only want
 the values call `refresh_now()`; code that does neither gets a thread with its first read. What
 holds when the table does not answer is in `FlagsCache`.
 """
@@ -55,7 +55,7 @@ os.register_at_fork(after_in_child=_refresher.after_fork)
 
 def current() -> Snapshot:
     """Return the whole frozen snapshot: values that belong together, and their revision."""
-    return _cache.live.snapshot
+    return _cache.snapshot
 
 
 Gauge("flags_revision", "Revision of the settings in this process").set_function(

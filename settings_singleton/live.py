@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import structlog
@@ -42,26 +41,25 @@ class Status:
 
 
 class LiveFlags:
-    """The current snapshot behind one attribute, with a read-only property for each setting."""
+    """What code reads: the values of the current snapshot as plain attributes.
 
-    __slots__ = ("_on_first_read", "snapshot")
+    Its `__dict__` is a copy of the snapshot's, so a read costs what any attribute costs, and a swap
+    is one assignment. Nobody can set a flag here.
+    """
 
-    snapshot: Snapshot
+    __slots__ = ("__dict__", "_on_first_read")
 
     def __init__(self, on_first_read: Callable[[], Snapshot]) -> None:
-        self._on_first_read = on_first_read
+        object.__setattr__(self, "_on_first_read", on_first_read)
 
     def __getattr__(self, name: str) -> Any:
-        # Python asks here only while `snapshot` is unset: the first read of a process or of a fork.
-        if name == "snapshot":
-            return self._on_first_read()
+        # Python asks here only while there is no snapshot: the first read of a process or a fork.
         if name in SETTINGS:
             return getattr(self._on_first_read(), name)
         raise AttributeError(name)
 
-
-for _name in SETTINGS:
-    setattr(LiveFlags, _name, property(attrgetter(f"snapshot.{_name}")))
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name} is changed in the table: see settings_singleton.services")
 
 
 class FlagsCache:
@@ -100,6 +98,7 @@ class FlagsCache:
         self.stored: Snapshot | None = None
         self.failures = 0
         self.doubts = 0
+        self._snapshot: Snapshot | None = None
         self.on_first_read: Callable[[], Snapshot] = self._read_first
         self.live = LiveFlags(lambda: self.on_first_read())  # noqa: PLW0108 (it is replaced later)
         self.make_locks()
@@ -109,10 +108,19 @@ class FlagsCache:
         self._reading = threading.Lock()
         self._publishing = threading.RLock()
 
+    @property
+    def snapshot(self) -> Snapshot:
+        """The frozen snapshot that holds now."""
+        return self._snapshot or self.on_first_read()
+
+    def has_snapshot(self) -> bool:
+        """Tell whether flags can be read without `on_first_read`."""
+        return self._snapshot is not None
+
     def forget_snapshot(self) -> None:
         """Make the next read of a flag call `on_first_read`."""
-        if self.has_snapshot():
-            del self.live.snapshot
+        self._snapshot = None
+        object.__setattr__(self.live, "__dict__", {})
 
     def forget(self) -> None:
         """Become like new: nothing read, nothing known; for tests."""
@@ -124,14 +132,6 @@ class FlagsCache:
                 self.publish()
             else:
                 self.forget_snapshot()
-
-    def has_snapshot(self) -> bool:
-        """Tell whether flags can be read without `on_first_read`."""
-        try:
-            object.__getattribute__(self.live, "snapshot")
-        except AttributeError:
-            return False
-        return True
 
     def refresh(self) -> bool:
         """Read the item now and apply what it says; False if the table did not answer.
@@ -216,7 +216,8 @@ class FlagsCache:
                     snapshot = with_values(snapshot, vars(FIRST))
                 for values in self._overrides:
                     snapshot = with_values(snapshot, values)
-            self.live.snapshot = snapshot
+            self._snapshot = snapshot
+            object.__setattr__(self.live, "__dict__", dict(vars(snapshot)))
             return snapshot
 
     def override(self, values: Mapping[str, Value]) -> Callable[[], None]:

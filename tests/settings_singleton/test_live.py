@@ -47,7 +47,7 @@ def test_a_higher_revision_is_applied_at_once() -> None:
 def test_a_snapshot_in_hand_does_not_change_under_its_reader() -> None:
     cache, store, _ = a_cache(an_item(1))
     cache.refresh()
-    held = cache.live.snapshot
+    held = cache.snapshot
     store.item = an_item(2, signup_enabled=False)
     cache.refresh()
 
@@ -60,7 +60,7 @@ def test_nobody_can_set_a_flag_by_assignment() -> None:
     cache, _, _ = a_cache(an_item())
 
     with pytest.raises(AttributeError):
-        cache.live.signup_enabled = False  # type: ignore[attr-defined]  # that is the point
+        cache.live.signup_enabled = False
     with pytest.raises(AttributeError):
         _ = cache.live.no_such_flag
 
@@ -70,7 +70,7 @@ def test_no_item_at_boot_means_safe_defaults_and_says_so() -> None:
 
     assert cache.refresh()
 
-    assert cache.live.snapshot == Snapshot()
+    assert cache.snapshot == Snapshot()
     assert cache.live.maintenance_mode
     status = cache.status()
     assert (status.source, status.is_ready, status.revision) == ("defaults", True, 0)
@@ -83,7 +83,7 @@ def test_a_store_that_fails_at_boot_means_safe_defaults_and_not_ready(failure: E
 
     assert not cache.refresh()
 
-    assert vars(SAFE).items() <= vars(cache.live.snapshot).items()
+    assert vars(SAFE).items() <= vars(cache.snapshot).items()
     status = cache.status()
     assert (status.source, status.is_ready, status.is_stale) == ("defaults", False, True)
     assert status.age_seconds is None
@@ -104,14 +104,14 @@ def test_a_store_that_comes_up_after_boot_is_believed_at_once() -> None:
 def test_a_store_that_fails_later_changes_no_flag_but_the_age(failure: Exception) -> None:
     cache, store, clock = a_cache(an_item(3, chat_enabled=False))
     cache.refresh()
-    before = cache.live.snapshot
+    before = cache.snapshot
     with store.failing(failure):
         # F-06: five minutes of it.
         for _ in range(30):
             clock.now += 10
             assert not cache.refresh()
 
-    assert cache.live.snapshot is before
+    assert cache.snapshot is before
     status = cache.status()
     assert (status.age_seconds, status.is_stale, status.is_ready) == (300, True, True)
     assert (status.source, status.revision) == ("table", 3)
@@ -219,7 +219,7 @@ def test_a_deleted_item_means_safe_defaults_once_a_second_read_agrees() -> None:
 
     cache.refresh()
 
-    assert cache.live.snapshot == Snapshot()
+    assert cache.snapshot == Snapshot()
     assert cache.status().source == "defaults"
 
 
