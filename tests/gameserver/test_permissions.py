@@ -7,7 +7,8 @@ import pytest
 
 from gameserver.api import api as wiring
 from matches.models import STARTED
-from tests.builders import MAP, PASSWORD, Api, APlayer, a_game, a_player, players, refusal, stored
+from players.services import accounts
+from tests.builders import PASSWORD, Api, a_game, a_player, ok, players, refusal, stored
 
 PUBLIC = {
     ("POST", "/players"),
@@ -148,12 +149,15 @@ async def test_a_players_token_opens_no_page_of_the_operators(api: Api, path: st
         assert answer.headers["Location"].startswith("/admin/login/")
 
 
-@pytest.mark.parametrize(("role", "allowed"), [("player", False), ("referee", True)])
-async def test_the_role_in_the_table_decides_at_once(api: Api, role: str, allowed: bool) -> None:
-    ann, bob, _ = players("ann", "bob", "eve")
-    game = a_game(ann, bob, status=STARTED, game_map=MAP)
-    reporter: APlayer = a_player("ref", role=role)
+async def test_a_role_holds_from_the_next_request_on(api: Api) -> None:
+    ann, bob, cat = players("ann", "bob", "cat")
+    game = a_game(ann, bob, cat, status=STARTED)
+    path = f"/games/{game.game_id}/eliminations"
+    reporter = a_player("ref")
+    refusal(await api.post(path, reporter, victim="bob", killer="ann"), 403, "not_referee")
 
-    answer = await api.post(f"/games/{game.game_id}/eliminations", reporter, victim="bob")
+    accounts.make_referee("ref")
+    ok(await api.post(path, reporter, victim="bob", killer="ann"), 201)
 
-    assert (answer.status_code == 201) is allowed
+    accounts.dismiss_referee("ref")
+    refusal(await api.post(path, reporter, victim="cat", killer="ann"), 403, "not_referee")
