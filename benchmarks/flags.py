@@ -99,6 +99,7 @@ def read_figures() -> list[Figure]:
     from django.core.cache.backends.locmem import LocMemCache
     from openfeature import api
 
+    from settings_singleton import cache
     from settings_singleton.cache import flags
     from settings_singleton.openfeature import SettingsProvider
 
@@ -111,6 +112,8 @@ def read_figures() -> list[Figure]:
     local.set("signup_enabled", True)
     api.set_provider_and_wait(SettingsProvider())
     client = api.get_client()
+    # The thread has reads of its own; here only those of flags count.
+    cache.stop()
     requests = count_of_requests()
     names = {"flags": flags, "bare": bare, "local": local, "client": client}
     figures = [
@@ -126,9 +129,8 @@ def read_figures() -> list[Figure]:
     for _ in range(100_000):
         _ = flags.signup_enabled
     made = count_of_requests() - requests
-    # The refresh thread has its own few reads in the meantime.
-    allowed = 1 + time.process_time() // 10
-    return [*figures, Figure("DynamoDB requests of all these reads", made, "", allowed)]
+    cache.start()
+    return [*figures, Figure("DynamoDB requests of 100,000 reads", made, "", 0)]
 
 
 def nanoseconds(statement: str, names: dict[str, Any]) -> float:
