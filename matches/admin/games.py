@@ -185,7 +185,7 @@ class GameAdmin(TableAdmin):
                 seat.is_settled,
                 format_html('<a href="{}?username={}">Take out</a>', kick_url, seat.username)
                 if may_kick and seat.is_alive
-                else "",
+                else " ",
             )
             for seat in sorted(roster, key=lambda seat: (int(seat.placement or 0), seat.joined_at))
         ]

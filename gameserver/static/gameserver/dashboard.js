@@ -33,7 +33,7 @@
         height: HEIGHT,
         cursor: { y: false },
         scales: { y: { range: (self, low, high) => [0, Math.max(1, high * 1.1)] } },
-        axes: [axis, { ...axis, size: 46 }],
+        axes: [axis, { ...axis, size: 58 }],
         series: [
           { value: "{HH}:{mm}" },
           ...lines.map((line, number) => ({
