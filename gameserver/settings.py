@@ -56,6 +56,8 @@ BLOCKING_THREADS: int = env.int("BLOCKING_THREADS", 32)
 REQUEST_BUDGET_SECONDS: float = env.float("REQUEST_BUDGET_SECONDS", 5.0)
 # On SIGTERM, requests on their way may take this long to finish; 0 cuts them off.
 GRACEFUL_SHUTDOWN_SECONDS: int = env.int("GRACEFUL_SHUTDOWN_SECONDS", 10)
+# A WebSocket whose client answers no ping for twice this time is closed.
+SOCKET_PING_SECONDS: float = env.float("SOCKET_PING_SECONDS", 20.0)
 PASSWORD_THREADS: int = env.int("PASSWORD_THREADS", 2)
 
 # Rules of the house

@@ -19,8 +19,8 @@ NORMAL, RESTART, TRY_LATER = 1000, 1012, 1013
 
 # What may wait for one client. Relayed messages are left out beyond the first bound; who lets
 # the second fill up is closed, because leaving out anything else would tell him a wrong story.
-LOSSY_BYTES = 64 * 1024
-QUEUE_BYTES = 256 * 1024
+LOSSY_BYTES = 256 * 1024
+QUEUE_BYTES = 512 * 1024
 # Clients that a restart throws out at once should not all come back at once.
 RETRY_SPREAD_SECONDS = 3.0
 

@@ -7,6 +7,7 @@ import json
 from typing import Any, Self
 
 import websockets
+from websockets import Subprotocol
 from websockets.asyncio.client import ClientConnection
 
 from tests.builders import APlayer
@@ -14,6 +15,10 @@ from tests.servers import Server
 from tests.sockets import Message, Story, check_defined
 
 DEADLINE_SECONDS = 20.0
+
+
+def subprotocols(player: APlayer) -> list[Subprotocol]:
+    return [Subprotocol("gameserver.v1"), Subprotocol(f"bearer.{player.tokens.access_token}")]
 
 
 class Client:
@@ -25,6 +30,7 @@ class Client:
         self.connections = 0
         self.close_codes: list[int] = []
         self.heard: list[Message] = []
+        self.relayed: list[Any] = []
         self._game_id = game_id
         self._servers = itertools.cycle(servers[first:] + servers[:first])
         self._ids = itertools.count(1)
@@ -81,12 +87,10 @@ class Client:
 
     async def _run(self) -> None:
         while True:
-            token = f"bearer.{self.player.tokens.access_token}"
+            protocols = subprotocols(self.player)
             url = f"{next(self._servers).url.replace('http', 'ws')}/ws/"
             try:
-                async with websockets.connect(
-                    url, subprotocols=["gameserver.v1", token], compression=None  # type: ignore[list-item]
-                ) as socket:
+                async with websockets.connect(url, subprotocols=protocols) as socket:
                     self.connections += 1
                     await self._listen(socket)
             except (OSError, websockets.InvalidHandshake, websockets.ConnectionClosed) as error:
@@ -97,6 +101,8 @@ class Client:
                 for answer in self._answers.values():
                     answer.cancel()
                 self._answers.clear()
+                async with self._changed:
+                    self._changed.notify_all()
             await asyncio.sleep(0.05)
 
     async def _listen(self, socket: ClientConnection) -> None:
@@ -117,6 +123,8 @@ class Client:
                 self.story.take(message)
             elif message.get("re") in self._answers:
                 self._answers.pop(message["re"]).set_result(message)
+            elif message["type"] == "game.relay":
+                self.relayed += [one["data"] for one in message["messages"]]
             else:
                 self.heard.append(message)
             async with self._changed:

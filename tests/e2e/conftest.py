@@ -1,15 +1,18 @@
 """Two server processes on one table and one Redis of their own."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import pytest
 from django.conf import settings
 
 from gameserver.engine import free_port
-from settings_singleton.services import create_first_item
-from tests.builders import NOW
+from settings_singleton import services
+from tests.builders import NOW, APlayer
 from tests.servers import Process, Server, _wait_for_redis, running_server, server_environment
 
 
@@ -45,10 +48,27 @@ def redis(tmp_path: Path) -> Iterator[Redis]:
 StartServer = Callable[..., Server]
 
 
+def metric(server: Server, name: str) -> float:
+    """Read one of a server's metrics; 0 if it has none of this name."""
+    text = httpx.get(f"{server.url}/metrics", timeout=10).text
+    found = re.search(rf"^{name} (\S+)", text, re.MULTILINE)
+    return float(found[1]) if found else 0.0
+
+
+def post(server: Server, path: str, by: APlayer) -> httpx.Response:
+    """Send an empty POST about a game."""
+    return httpx.post(f"{server.url}/api/games/{path}", headers=by.headers, timeout=10)
+
+
+def set_flags(**values: object) -> None:
+    """Change settings in the table; a server that runs sees it within 12 seconds."""
+    services.change(values, who="test", why="test", now=datetime.now(UTC))
+
+
 @pytest.fixture
 def start_server(table: None, redis: Redis, tmp_path: Path) -> Iterator[StartServer]:
     """Start server processes on the test's table and Redis; environment variables by name."""
-    create_first_item(now=NOW)
+    services.create_first_item(now=NOW)
     with ExitStack() as stack:
 
         def start(*options: str, **environment: str) -> Server:

@@ -14,7 +14,7 @@ class LossyLayer(RedisPubSubChannelLayer):  # type: ignore[misc]  # channels_red
     """Like Redis, but less so."""
 
     async def group_send(self, group: str, message: Any) -> None:
-        if random.random() < LOSS:  # noqa: S311 (a test's dice)
+        if random.random() < LOSS:
             LOST.inc()
             return
         await self.__getattr__("group_send")(group, message)

@@ -2,4 +2,4 @@
 
 from gameserver.settings import *  # noqa: F403
 
-CHANNEL_LAYERS["default"]["BACKEND"] = "tests.e2e.lossy.LossyLayer"  # type: ignore[name-defined]  # noqa: F405
+CHANNEL_LAYERS["default"]["BACKEND"] = "tests.e2e.lossy.LossyLayer"  # noqa: F405

@@ -2,27 +2,18 @@
 
 import asyncio
 import random
-import re
 from contextlib import AsyncExitStack
-from typing import Any
-
-import httpx
 
 from matches.feeds import game_view
 from matches.services import lobby
 from tests.builders import a_game, players
 from tests.e2e.clients import Client
-from tests.e2e.conftest import StartServer
+from tests.e2e.conftest import StartServer, metric
 from tests.servers import Server
 
 PLAYERS, WATCHERS, CUT = 50, 5, 10
 CUTS_PER_CLIENT = 2
 SEED = 20_24
-
-
-def lost_hints(server: Server) -> float:
-    found = re.search(r"^lossy_layer_lost_total (\S+)", httpx.get(f"{server.url}/metrics").text, re.M)
-    return float(found[1]) if found else 0.0
 
 
 async def test_everybody_sees_the_same_game_whatever_is_lost(start_server: StartServer) -> None:
@@ -70,10 +61,12 @@ async def test_everybody_sees_the_same_game_whatever_is_lost(start_server: Start
         assert sum(one["kills"] for one in final["players"]) == PLAYERS - 1
         assert all(client.connections > 1 for client in unlucky)
         assert sum(client.connections - 1 for client in clients) >= CUT
-        assert sum(lost_hints(server) for server in servers) > 10
+        assert sum(metric(server, "lossy_layer_lost_total") for server in servers) > 10
 
 
-async def test_chat_and_relay_reach_all_players_in_both_processes(two_servers: list[Server]) -> None:
+async def test_chat_and_relay_reach_all_players_in_both_processes(
+    two_servers: list[Server],
+) -> None:
     accounts = players("ada", "ben", "cleo", "dora")
     game_id = a_game(*accounts).game_id
     async with AsyncExitStack() as stack:
@@ -87,9 +80,11 @@ async def test_chat_and_relay_reach_all_players_in_both_processes(two_servers: l
         for number in range(100):
             await clients[1].ask("game.relay", data=number)
         for client in clients:
-            await client.until(lambda client=client: len(_relayed(client)) >= 100)
-            assert _relayed(client) == list(range(100))
-            assert [one["text"] for one in client.heard if one["type"] == "game.chat"][-1] == "hello"
+            await client.until(lambda client=client: len(client.relayed) >= 100)
+            assert client.relayed == list(range(100))
+            assert [one["text"] for one in client.heard if one["type"] == "game.chat"][
+                -1
+            ] == "hello"
 
 
 async def _until_linked(clients: list[Client]) -> None:
@@ -101,8 +96,3 @@ async def _until_linked(clients: list[Client]) -> None:
             ):
                 await speaker.ask("game.chat", text=f"from {speaker.username}")
                 await asyncio.sleep(0.6)
-
-
-def _relayed(client: Client) -> list[Any]:
-    pushes = [one for one in client.heard if one["type"] == "game.relay"]
-    return [one["data"] for push in pushes for one in push["messages"]]

@@ -163,6 +163,8 @@ def _run(listener: socket.socket, embedded: engine.EmbeddedEngine | None) -> Non
             ws_max_size=WEBSOCKET_MAX_BYTES,
             # Compression would make each receiver's bytes its own, and cost each some memory.
             ws_per_message_deflate=False,
+            ws_ping_interval=settings.SOCKET_PING_SECONDS,
+            ws_ping_timeout=settings.SOCKET_PING_SECONDS,
             lifespan="on",
             log_config=None,
             access_log=False,
