@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
 from tests.e2e.test_web_client import ARGUMENTS, CHROMIUM
 from tests.servers import Server
@@ -14,6 +17,8 @@ from tests.servers import Server
 STAFF = re.compile(r"Staff account, shown this once: (\S+) / (\S+)")
 # A page follows its game within 3 s, the board its processes within 12 s.
 SOON_MS = 20_000
+# Not authenticated any more, or banned.
+CLOSED_TO_HIM = {4401, 4403}
 
 
 @pytest.fixture
@@ -82,10 +87,25 @@ class Guest:
         self.refresh_token = body["refresh_token"]
         self.api.headers["Authorization"] = f"Bearer {body['access_token']}"
 
+    def socket(self) -> ClientConnection:
+        """Connect as a game client does."""
+        token = self.api.headers["Authorization"].removeprefix("Bearer ")
+        url = f"{self.api.base_url}".replace("http", "ws", 1).removesuffix("/api/")
+        protocols = [Subprotocol("gameserver.v1"), Subprotocol(f"bearer.{token}")]
+        return connect(f"{url}/ws/", subprotocols=protocols)
+
     def create_game(self) -> str:
         answer = self.api.post("/games", json={"map": "open-ocean"})
         assert answer.status_code == 201, answer.text
         return str(answer.json()["game_id"])
+
+
+def close_code(socket: ClientConnection) -> int | None:
+    """Wait until the server closes; return the code that it gave."""
+    with suppress(ConnectionClosed):
+        while True:
+            socket.recv(timeout=SOON_MS / 1000)
+    return socket.close_code
 
 
 NewGuest = Callable[[str], Guest]
@@ -204,7 +224,10 @@ def test_a_banned_player_is_out_and_his_secrets_stay_hidden(desk: Desk, a_guest:
     desk.open(f"/admin/players/player/{player.username}/change/")
     desk.page.get_by_role("link", name="Ban", exact=True).click()
     desk.page.get_by_label("Duration").select_option("for good")
-    desk.confirm("Cheating")
+    with player.socket() as socket:
+        assert "settings.snapshot" in str(socket.recv())
+        desk.confirm("Cheating")
+        assert close_code(socket) in CLOSED_TO_HIM
     assert "Banned for good" in desk.told()
     expect(desk.page.locator(".facts")).to_contain_text("Cheating")
     assert player.api.get("/players/me").status_code in {401, 403}
