@@ -6,9 +6,8 @@ import pytest
 from pynamodb.expressions.operand import Path
 
 from gameserver import capacity
-from gameserver.models import ConditionFailed
-from settings_singleton import models
-from settings_singleton.models import AuditRow, FlagsItem
+from gameserver.models import ConditionFailed, transact
+from settings_singleton.models import AuditRow, FlagsItem, raw
 from settings_singleton.registry import FIRST, SETTINGS, Value
 from settings_singleton.shapes import Shape, Snapshot, choose, decode_v1
 from tests.builders import NOW
@@ -35,7 +34,7 @@ def create(revision: int = 1) -> None:
 
 
 def read(shapes: tuple[Shape, ...] = (V1,)) -> Snapshot | None:
-    return choose(models._read_raw(shapes), shapes)
+    return choose(raw.read_raw(shapes), shapes)
 
 
 def replace(seen: int, *, shapes: tuple[Shape, ...] = (V1,), **changes: Value) -> None:
@@ -48,12 +47,12 @@ def replace(seen: int, *, shapes: tuple[Shape, ...] = (V1,), **changes: Value) -
 def test_the_item_is_read_by_one_strong_get_and_is_under_one_kilobyte(table: None) -> None:
     create()
     with capacity.measure() as cost:
-        raw: Mapping[str, object] = models.read_flags()[V1.sk]
+        item: Mapping[str, object] = raw.read_flags()[V1.sk]
 
     assert cost.operations == ["GetItem"]
     # 1 RCU is up to 4 KB, read strongly.
     assert cost.read_units == 1
-    assert len(str(raw)) < 1_024
+    assert len(str(item)) < 1_024
 
 
 def test_the_model_has_an_attribute_for_every_setting() -> None:
@@ -67,7 +66,7 @@ def test_a_second_first_item_is_refused(table: None) -> None:
     with pytest.raises(ConditionFailed) as refused:
         create(2)
 
-    assert "flags" in refused.value
+    assert "flags0" in refused.value
     snapshot = read()
     assert snapshot is not None
     assert not snapshot.chat_enabled
@@ -119,7 +118,7 @@ def test_a_change_keeps_attributes_that_this_release_does_not_know(table: None) 
 
     replace(1, chat_enabled=False)
 
-    assert models.read_flags()[V1.sk]["tournaments_enabled"] == {"BOOL": True}
+    assert raw.read_flags()[V1.sk]["tournaments_enabled"] == {"BOOL": True}
 
 
 def test_a_change_cannot_create_an_item_out_of_nothing(table: None) -> None:
@@ -146,10 +145,10 @@ def test_during_a_move_a_change_is_written_in_both_shapes_at_once(table: None) -
     replace(1, shapes=SHAPES, chat_enabled=False)
     replace(2, shapes=SHAPES, joining_enabled=False)
 
-    raw = models._read_raw(SHAPES)
-    assert V2.decode(raw[V2.sk]) == decode_v1(raw[V1.sk])
-    assert V2.decode(raw[V2.sk]).revision == 3
-    assert not V2.decode(raw[V2.sk]).joining_enabled
+    items = raw.read_raw(SHAPES)
+    assert V2.decode(items[V2.sk]) == decode_v1(items[V1.sk])
+    assert V2.decode(items[V2.sk]).revision == 3
+    assert not V2.decode(items[V2.sk]).joining_enabled
 
 
 def test_during_a_move_an_old_servers_change_is_seen_and_taken_over(table: None) -> None:
@@ -166,9 +165,9 @@ def test_during_a_move_an_old_servers_change_is_seen_and_taken_over(table: None)
     )
     FlagsItem.replace(3, {"win_reward_coins": 7}, row, SHAPES)
 
-    raw = models._read_raw(SHAPES)
-    assert V2.decode(raw[V2.sk]) == decode_v1(raw[V1.sk])
-    assert not V2.decode(raw[V2.sk]).joining_enabled
+    items = raw.read_raw(SHAPES)
+    assert V2.decode(items[V2.sk]) == decode_v1(items[V1.sk])
+    assert not V2.decode(items[V2.sk]).joining_enabled
 
 
 def test_during_a_move_a_change_of_an_older_revision_is_refused_in_both(table: None) -> None:
@@ -183,3 +182,31 @@ def test_during_a_move_a_change_of_an_older_revision_is_refused_in_both(table: N
     snapshot = read(SHAPES)
     assert snapshot is not None
     assert snapshot.joining_enabled
+
+
+def test_during_a_move_a_new_table_gets_both_shapes_and_can_be_changed(table: None) -> None:
+    FlagsItem.create(1, FIRST_VALUES, a_row(1), SHAPES)
+
+    replace(1, shapes=SHAPES, chat_enabled=False)
+
+    items = raw.read_raw(SHAPES)
+    assert V2.decode(items[V2.sk]) == decode_v1(items[V1.sk])
+    assert not V2.decode(items[V2.sk]).chat_enabled
+
+
+def test_during_a_move_a_shape_that_fell_behind_is_brought_up(table: None) -> None:
+    """The newer one was edited by hand."""
+    FlagsItem.create(1, FIRST_VALUES, a_row(1), SHAPES)
+    edited = FlagsItem.at(("SETTINGS#APP", V2.sk))
+    transact(flags=edited.change([FlagsItem.revision.set(5), Path(["win_reward_coins"]).set(7)]))
+    seen = read(SHAPES)
+    assert seen is not None
+    assert (seen.revision, seen.win_reward_coins) == (5, 7)
+    row = a_row(6, chat_enabled=False)
+    row.values = seen.values | {"chat_enabled": False}
+
+    FlagsItem.replace(5, {"chat_enabled": False}, row, SHAPES)
+
+    items = raw.read_raw(SHAPES)
+    assert V2.decode(items[V2.sk]) == decode_v1(items[V1.sk])
+    assert V2.decode(items[V2.sk]).win_reward_coins == 7

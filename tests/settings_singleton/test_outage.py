@@ -11,7 +11,8 @@ import pytest
 from pytest_django import Settings
 
 from gameserver.engine import free_port
-from settings_singleton import cache, models
+from settings_singleton import cache
+from settings_singleton.models import raw
 from settings_singleton.testing import fresh_flags
 from tests.servers import Server, running_server
 from tests.settings_singleton.processes import Table, Worker, environment, manage, wait_until
@@ -39,9 +40,9 @@ def ready(server: Server) -> dict[str, Any]:
 def endpoint(settings: Settings) -> Iterator[Settings]:
     """Nothing read, and a client for whatever endpoint the test names."""
     with fresh_flags():
-        models._forget_client()
+        raw.forget_client()
         yield settings
-        if client := models._forget_client():
+        if client := raw.forget_client():
             client.close()
 
 
@@ -49,12 +50,12 @@ def test_a_table_that_hangs_at_boot_is_given_up_within_its_time_outs(endpoint: S
     # It accepts, as far as the kernel is concerned, and never says a word.
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint.DYNAMODB_ENDPOINT_URL = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        models._own_client()
+        raw.own_client()
         began = time.monotonic()
         cache.start()
         took = time.monotonic() - began
 
-        assert took < models.CONNECT_TIMEOUT_SECONDS + models.READ_TIMEOUT_SECONDS + 0.5
+        assert took < raw.CONNECT_TIMEOUT_SECONDS + raw.READ_TIMEOUT_SECONDS + 0.5
         assert cache.flags.maintenance_mode
         assert not cache.status().is_ready
 
