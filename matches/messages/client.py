@@ -96,7 +96,7 @@ class GameEliminate(GameMessage):
 
 
 class GameChat(GameMessage):
-    """Say something to the game's players: 1 to 300 characters, 10 messages in 10 s at most."""
+    """Say something to the game's players: 1 to 300 characters, at most 60 times a minute."""
 
     type: Literal["game.chat"]
     text: ChatText
