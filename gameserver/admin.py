@@ -1,4 +1,7 @@
-"""Look by key: one partition of the table as it lies there, read-only, with secrets masked."""
+"""Look by key: one partition of the table as it lies there, read-only, with secrets masked.
+
+And the staff accounts, which are closed rather than deleted.
+"""
 
 import base64
 import json
@@ -7,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 
@@ -90,4 +95,13 @@ def _text(value: object) -> str:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
+class StaffAdmin(UserAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """Staff accounts. None is deleted: its lines of the admin log would go with it."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
 admin.site.register(Partition, PartitionAdmin)
+admin.site.unregister(User)
+admin.site.register(User, StaffAdmin)

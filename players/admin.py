@@ -25,13 +25,11 @@ from players.services import accounts, operators, sessions
 
 # Far enough to be for good, near enough for every date library.
 FOR_GOOD = datetime(9999, 12, 31, tzinfo=UTC)
-DURATIONS = {"1": "1 hour", "24": "1 day", "168": "1 week", "720": "30 days", "": "for good"}
+DURATIONS = {"1": "1 hour", "24": "1 day", "168": "1 week", "720": "30 days", "forever": "for good"}
 
 
 class BanForm(ReasonForm):
-    hours = forms.ChoiceField(
-        choices=list(DURATIONS.items()), initial="24", required=False, label="Duration"
-    )
+    hours = forms.ChoiceField(choices=list(DURATIONS.items()), initial="24", label="Duration")
 
 
 class RenameForm(ReasonForm):
@@ -39,7 +37,8 @@ class RenameForm(ReasonForm):
 
 
 def _ban(username: str, data: Mapping[str, Any], now: datetime) -> str:
-    until = now + timedelta(hours=int(data["hours"])) if data["hours"] else FOR_GOOD
+    is_for_good = data["hours"] == "forever"
+    until = FOR_GOOD if is_for_good else now + timedelta(hours=int(data["hours"]))
     accounts.ban(username, until=until, reason=data["reason"])
     return f"Banned {DURATIONS[data['hours']]}, sessions ended."
 

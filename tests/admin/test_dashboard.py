@@ -1,9 +1,11 @@
 """The figures of the first page, and the reports of the processes behind them."""
 
+import logging
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter, Gauge
+import structlog
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
 
 from gameserver import capacity, dashboard
 from settings_singleton.processes.load import FIELDS, MINUTES_KEPT, Minutes, read_totals
@@ -118,3 +120,11 @@ def test_minutes_hold_what_happened_in_each() -> None:
     for minute in range(2, 100):
         later = minutes.add(read_totals(registry), NOW + timedelta(minutes=minute))
     assert len(later) == MINUTES_KEPT
+
+
+def test_errors_are_counted_whoever_logs_them() -> None:
+    before = REGISTRY.get_sample_value("logged_errors_total") or 0.0
+    structlog.get_logger("a module").error("it_broke")
+    logging.getLogger("a library").critical("it broke")
+    logging.getLogger("a library").warning("it creaked")
+    assert REGISTRY.get_sample_value("logged_errors_total") == before + 2

@@ -57,6 +57,14 @@ def test_an_account_that_is_closed_or_changed_is_out_at_once(
     assert account.get(PLAYERS).status_code == 302
 
 
+def test_staff_accounts_are_closed_not_deleted_so_their_log_stays(boss: Operator) -> None:
+    an_operator("leaver")
+    leaver = get_user_model().objects.get(username="leaver")
+    assert boss.get(f"/admin/auth/user/{leaver.pk}/change/").status_code == 200
+    assert boss.post(f"/admin/auth/user/{leaver.pk}/delete/", post="yes").status_code == 403
+    assert get_user_model().objects.filter(username="leaver").exists()
+
+
 def test_passwords_are_in_no_log(account: Operator, capfd: pytest.CaptureFixture[str]) -> None:
     """X-10: a marker, with a line break and a colour, as password and as name."""
     browser = Client()

@@ -83,12 +83,19 @@ def test_a_ban_ends_all_sessions_and_sockets_at_once(boss: Operator) -> None:
 
 def test_a_ban_for_good_is_shown_and_can_be_lifted(boss: Operator) -> None:
     a_player("alice")
-    boss.act(PLAYERS, "alice", "ban", hours="")
+    boss.act(PLAYERS, "alice", "ban", hours="forever")
     page = boss.page(ALICE)
     assert "for good" in page
     assert "Lift ban" in page
     boss.act(PLAYERS, "alice", "unban")
     authenticate(logged_in("alice"))
+
+
+@pytest.mark.parametrize("hours", ["", "0", "-1", "25", "for good"])
+def test_a_ban_without_a_known_duration_is_not_made(boss: Operator, hours: str) -> None:
+    alice = a_player("alice")
+    assert boss.act(PLAYERS, "alice", "ban", hours=hours).status_code == 422
+    authenticate(alice)
 
 
 def test_a_change_without_a_reason_is_not_made(boss: Operator) -> None:
