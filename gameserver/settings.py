@@ -66,8 +66,8 @@ if ELIMINATION_AUTHORITY not in {"killer", "referee"}:
     raise ImproperlyConfigured("ELIMINATION_AUTHORITY must be killer or referee.")
 
 # Search by a sentence (off until the switch ai_search_enabled is on) asks a model on Bedrock.
-BEDROCK_MODEL_ID: str = env.str("BEDROCK_MODEL_ID", "amazon.nova-lite-v1:0")
-BEDROCK_REGION: str = env.str("BEDROCK_REGION", AWS_REGION)
+BEDROCK_MODEL_ID: str = env.str("BEDROCK_MODEL_ID", "") or "amazon.nova-lite-v1:0"
+BEDROCK_REGION: str = env.str("BEDROCK_REGION", "") or AWS_REGION
 BEDROCK_ENDPOINT_URL: str = env.str("BEDROCK_ENDPOINT_URL", "")
 
 # Redis carries hints and rate limits between processes; one process needs none.
