@@ -3,10 +3,10 @@
 from typing import Any
 
 from django.utils import timezone
-from settings_singleton.services import create_first_item
 
 from gameserver.commands import TableCommand
 from gameserver.models import Item, create_table
+from settings_singleton.services import create_first_item
 
 
 class Command(TableCommand):
