@@ -1,5 +1,6 @@
 """Writes whose answer never came, came late, or was a 500 that had been done all the same."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -127,10 +128,11 @@ def test_a_start_whose_answer_was_lost_is_one_start(
     host, guest = players("host", "guest")
     game = a_game(host, guest)
     faults.order(fault, "UpdateItem")
-    first = lobby.start_game("host", game.game_id, now=NOW)
+    started_at = NOW + timedelta(minutes=1)
+    first = lobby.start_game("host", game.game_id, now=started_at)
     again = lobby.start_game("host", game.game_id, now=timezone.now())
-    assert (first.status, first.started_at, first.version) == (STARTED, NOW, 3)
-    assert (again.started_at, again.version) == (NOW, 3)
+    assert (first.status, first.started_at, first.version) == (STARTED, started_at, 3)
+    assert (again.started_at, again.version) == (started_at, 3)
 
 
 @LOST

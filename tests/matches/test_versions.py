@@ -152,7 +152,8 @@ from tests.builders import a_game, a_player, stored
 assert datetime.now().astimezone().utcoffset().total_seconds() == 20_700
 now = timezone.now()
 with override_flags(match_timeout_seconds=3600):
-    game = a_game(a_player("host"), a_player("guest"), now=now)
+    game = a_game(a_player("host"), now=now)
+    lobby.join_game(a_player("guest").identity, game.game_id, now=timezone.now())
     lobby.start_game("host", game.game_id, now=timezone.now())
     early = sweep.sweep(now=timezone.now())
 print(json.dumps({

@@ -18,21 +18,21 @@ pytestmark = pytest.mark.usefixtures("table")
 
 
 def test_an_elimination_that_is_reported_twice_at_once_counts_once() -> None:
-    """P-01, 50 rounds."""
+    """P-01, 30 rounds."""
     killer, victim, other = newcomers(3)
-    for rounds in range(1, 51):
+    for rounds in range(1, 31):
         game = a_game(killer, victim, other, status=STARTED)
         assert sorted(codes(twice_at_once(eliminate, killer, victim, game))) == ["not_alive", "ok"]
         assert stored(game).alive_count == 2
         leave(other, game)
         assert killer.user.kills == rounds
-    assert_sound(games=50)
+    assert_sound(games=30)
 
 
 def test_two_killers_of_one_victim_do_not_both_score() -> None:
     """P-01."""
     one, other, victim, last = newcomers(4)
-    for rounds in range(1, 31):
+    for rounds in range(1, 21):
         game = a_game(one, other, victim, last, status=STARTED)
         answers = at_once(
             partial(eliminate, one, victim, game), partial(eliminate, other, victim, game)
@@ -41,7 +41,7 @@ def test_two_killers_of_one_victim_do_not_both_score() -> None:
         for player in (one, other):
             leave(player, game)
         assert one.user.kills + other.user.kills == rounds
-    assert_sound(games=30)
+    assert_sound(games=20)
 
 
 def test_two_survivors_who_eliminate_each_other_at_once_leave_one_winner() -> None:
@@ -65,15 +65,15 @@ def test_two_survivors_who_eliminate_each_other_at_once_leave_one_winner() -> No
 def test_three_who_eliminate_each_other_in_a_circle_leave_one_winner() -> None:
     """P-01: whoever is out fires no more, whatever he aimed at."""
     players = newcomers(3)
-    for _ in range(30):
+    for _ in range(20):
         game = a_game(*players, status=STARTED)
         circle = zip(players, [*players[1:], players[0]], strict=True)
         answers = at_once(*[partial(eliminate, one, other, game) for one, other in circle])
         assert set(codes(answers)) <= {"ok", "not_alive", "game_not_open"}
         assert codes(answers).count("ok") in {1, 2}
         _end(game, players)
-    assert_sound(games=30)
-    assert _rewards(players) == 30
+    assert_sound(games=20)
+    assert _rewards(players) == 20
 
 
 def test_the_last_two_leave_at_once_and_one_of_them_wins() -> None:

@@ -13,7 +13,8 @@ import pytest
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ConnectionClosedError
 
-from gameserver.models import Item, create_table
+from gameserver.models import Item
+from gameserver.schema import create_table
 from matches.models import CANCELLED, OPEN, STARTED, Game
 from settings_singleton.cache import flags
 from tests.builders import MAP, APlayer, a_game, stored

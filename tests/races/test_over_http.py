@@ -21,7 +21,7 @@ SEATS, CLIENTS = 50, 80
 Servers = tuple[Server, Server]
 
 
-@pytest.mark.parametrize(("processes", "rounds"), [(1, 20), (2, 8)])
+@pytest.mark.parametrize(("processes", "rounds"), [(1, 20), (2, 6)])
 async def test_eighty_clients_on_fifty_seats_fill_them_exactly(
     two_servers: Servers, processes: int, rounds: int
 ) -> None:

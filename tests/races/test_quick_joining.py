@@ -23,12 +23,12 @@ Seated = tuple[Game, bool]
 @pytest.mark.parametrize("game_map", [MAP, None], ids=["one map", "any map"])
 def test_two_quick_joins_at_once_meet_in_one_new_game(game_map: str | None) -> None:
     players = {player.username: player for player in newcomers(2)}
-    for _ in range(40):
+    for _ in range(20):
         answers = at_once(*[partial(_quick_join, player, game_map) for player in players.values()])
         (game_id,) = _games(answers)
         assert sorted(_is_new(answers)) == [False, True]
         _cancel(game_id, players)
-    assert_sound(games=40)
+    assert_sound(games=20)
 
 
 def test_thirty_quick_joins_at_once_meet_in_one_new_game() -> None:
@@ -75,11 +75,11 @@ def test_a_quick_join_to_any_map_meets_the_one_that_named_its_map() -> None:
 def test_a_quick_join_that_is_sent_twice_at_once_takes_one_seat() -> None:
     """J-03."""
     (player,) = newcomers(1)
-    for _ in range(40):
+    for _ in range(20):
         answers = twice_at_once(_quick_join, player, MAP)
         (game_id,) = _games(answers)
         _cancel(game_id, {player.username: player})
-    assert_sound(games=40)
+    assert_sound(games=20)
 
 
 def test_quick_joins_fill_a_lobby_to_its_last_seat_and_then_the_next() -> None:
