@@ -86,7 +86,7 @@ def surroundings(folder: Path) -> Iterator[dict[str, str]]:
 def prepare_table() -> None:
     from django.utils import timezone
 
-    from gameserver.models import create_table
+    from gameserver.schema import create_table
     from settings_singleton import cache, services
 
     create_table()

@@ -20,7 +20,7 @@ SCHEMAS = "#/components/schemas/{model}"
 MESSAGES = "#/channels/socket/messages/"
 
 # What answers what; the rest is answered by a bare `ok`. Everything can be answered by `error`.
-ANSWERS = {
+ANSWERS: dict[str, type[Ok]] = {
     "game.join": OkGame,
     "game.leave": OkGame,
     "game.start": OkGame,

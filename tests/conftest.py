@@ -10,7 +10,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from gameserver.engine import EmbeddedEngine
-from gameserver.models import Item, create_table
+from gameserver.models import Item
+from gameserver.schema import create_table
 from settings_singleton import counters
 from settings_singleton.services import create_first_item
 from settings_singleton.testing import fresh_flags, override_flags

@@ -120,6 +120,7 @@ def rename(username: str, display_name: str) -> User:
     except ConditionFailed as refused:
         raise PlayerNotFound from refused
     sessions.forget_identity(username)
+    hints.sessions_changed(username)
     return user
 
 

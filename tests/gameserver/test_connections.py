@@ -10,7 +10,8 @@ from django.conf import settings
 
 from gameserver import table
 from gameserver.blocking import run_blocking
-from gameserver.models import Item, create_table
+from gameserver.models import Item
+from gameserver.schema import create_table
 from matches import access_patterns
 from matches.access_patterns.scenario import a_player
 from matches.models import Game
@@ -122,6 +123,9 @@ def test_every_write_to_an_existing_item_says_that_it_exists(
     for update in updates:
         if update["Key"]["PK"]["S"].startswith("COUNTER#"):
             # Its first addition makes a shard, whole.
+            assert_names(update["UpdateExpression"], update, "kind")
+        elif update["ConditionExpression"].startswith("attribute_not_exists"):
+            # Meant to create: it makes the item, whole.
             assert_names(update["UpdateExpression"], update, "kind")
         elif update["Key"]["PK"]["S"].startswith(table.SETTINGS_PK):
             # The seen revision is in its condition, which a missing item does not meet.

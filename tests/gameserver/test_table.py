@@ -8,7 +8,8 @@ from django.conf import settings
 from pytest_django import Settings
 
 from gameserver import table
-from gameserver.models import Item, create_table, table_differences
+from gameserver.models import Item
+from gameserver.schema import create_table, table_differences
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -7,7 +7,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from gameserver import capacity
-from gameserver.models import Item, create_table
+from gameserver.models import Item
+from gameserver.schema import create_table
 from matches import access_patterns
 from matches.access_patterns import Cost
 from matches.management.commands.access_patterns import BEGIN, END, replace_block

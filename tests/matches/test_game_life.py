@@ -18,7 +18,8 @@ from hypothesis.stateful import (
 
 from gameserver.auth import Identity
 from gameserver.errors import GameServerError
-from gameserver.models import Item, create_table
+from gameserver.models import Item
+from gameserver.schema import create_table
 from gameserver.table import user_key
 from matches import checks
 from matches.models import Game, UserGameMapping

@@ -5,7 +5,8 @@ from typing import Any
 from django.utils import timezone
 
 from gameserver.commands import TableCommand
-from gameserver.models import Item, create_table
+from gameserver.models import Item
+from gameserver.schema import create_table
 from settings_singleton.services import create_first_item
 
 

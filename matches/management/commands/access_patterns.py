@@ -9,7 +9,7 @@ from django.test import override_settings
 
 from gameserver import engine
 from gameserver.commands import clear_errors
-from gameserver.models import create_table
+from gameserver.schema import create_table
 from matches import access_patterns
 
 BEGIN = "<!-- access patterns: begin -->"
