@@ -17,8 +17,9 @@ from gameserver.errors import ValidationFailed
 Value = bool | int | str
 RawItem = dict[str, dict[str, Any]]
 ValueT = TypeVar("ValueT", bool, int, str)
-# The direction that can hurt players or cost money; an operator confirms it.
-Danger = Literal["on", "off", "down", "up", "any", "none"]
+# The direction of a number or a text that costs something, or takes something from players. A
+# switch needs none: away from its safe value it opens something, and a kill is never slowed.
+Danger = Literal["down", "up", "any", "none"]
 
 DAY = 86_400
 ON_WORDS, OFF_WORDS = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
@@ -94,21 +95,22 @@ class Setting:
 
     def is_dangerous(self, before: Value, after: Value) -> bool:
         """Tell whether this change goes in the direction that an operator has to confirm."""
-        if before == after or self.danger == "none":
+        if before == after:
             return False
-        match self.danger:
-            case "on" | "off":
-                return bool(after) is (self.danger == "on")
-            case "down" | "up":
-                return (int(after) > int(before)) is (self.danger == "up")
-        return True
+        if self.is_switch:
+            return after != self.safe
+        if self.danger in ("down", "up"):
+            return (int(after) > int(before)) is (self.danger == "up")
+        return self.danger == "any"
 
 
 ANY_TEXT = r"[^\x00-\x1f\x7f]*"
 VERSION = r"([0-9]{1,6}(\.[0-9]{1,6}){0,3})?"
 
 
-def _line(safe: ValueT, first: ValueT, danger: Danger, description: str, **more: Any) -> ValueT:
+def _line(
+    safe: ValueT, first: ValueT, description: str, *, danger: Danger = "none", **more: Any
+) -> ValueT:
     """Declare one setting; private unless `public=True`."""
     is_public = more.pop("public", False)
     facts = {"first": first, "danger": danger, "description": description, "is_public": is_public}
@@ -121,20 +123,20 @@ class Flags:
     """The value of every setting; `Flags()` holds the safe ones."""
 
     # fmt: off
-    signup_enabled: bool = _line(False, True, "off", "New accounts and guests", public=True)
-    maintenance_mode: bool = _line(True, False, "on", "Close the API, except for leaving", public=True)
-    ai_search_enabled: bool = _line(False, False, "on", "Search games by a sentence (paid service)", public=True)
-    game_creation_enabled: bool = _line(False, True, "off", "New games", public=True)
-    joining_enabled: bool = _line(False, True, "off", "Joining games", public=True)
-    chat_enabled: bool = _line(False, True, "off", "Chat inside a game", public=True)
-    requests_per_minute: int = _line(600, 6_000, "down", "HTTP requests per account, and per address", low=10, high=1_000_000)
-    messages_per_minute: int = _line(600, 3_000, "down", "WebSocket messages per connection", low=10, high=1_000_000)
-    lobby_timeout_seconds: int = _line(1_800, 1_800, "down", "Cancel a lobby that did not start in this time", low=60, high=7 * DAY)
-    match_timeout_seconds: int = _line(7_200, 7_200, "down", "End a started game after this time", low=60, high=7 * DAY)
-    reconnect_grace_seconds: int = _line(30, 30, "down", "Keep the seat of a dropped player", low=0, high=3_600, public=True)
-    win_reward_coins: int = _line(100, 100, "up", "Coins for the winner of a game", low=0, high=1_000_000, public=True)
-    min_client_version: str = _line("", "", "any", "Oldest client that may play; empty for any", high=32, pattern=VERSION, public=True)
-    message_of_the_day: str = _line("", "", "none", "Shown to players; empty for none", high=280, pattern=ANY_TEXT, public=True)
+    signup_enabled: bool = _line(False, True, "New accounts and guests", public=True)
+    maintenance_mode: bool = _line(True, False, "Close the API, except for leaving", public=True)
+    ai_search_enabled: bool = _line(False, False, "Search games by a sentence (paid service)", public=True)
+    game_creation_enabled: bool = _line(False, True, "New games", public=True)
+    joining_enabled: bool = _line(False, True, "Joining games", public=True)
+    chat_enabled: bool = _line(False, True, "Chat inside a game", public=True)
+    requests_per_minute: int = _line(600, 6_000, "HTTP requests per account, and per address", danger="down", low=10, high=1_000_000)
+    messages_per_minute: int = _line(600, 3_000, "WebSocket messages per connection", danger="down", low=10, high=1_000_000)
+    lobby_timeout_seconds: int = _line(1_800, 1_800, "Cancel a lobby that did not start in this time", danger="down", low=60, high=7 * DAY)
+    match_timeout_seconds: int = _line(7_200, 7_200, "End a started game after this time", danger="down", low=60, high=7 * DAY)
+    reconnect_grace_seconds: int = _line(30, 30, "Keep the seat of a dropped player", danger="down", low=0, high=3_600, public=True)
+    win_reward_coins: int = _line(100, 100, "Coins for the winner of a game", danger="up", low=0, high=1_000_000, public=True)
+    min_client_version: str = _line("", "", "Oldest client that may play; empty for any", danger="any", high=32, pattern=VERSION, public=True)
+    message_of_the_day: str = _line("", "", "Shown to players; empty for none", high=280, pattern=ANY_TEXT, public=True)
     # fmt: on
 
 

@@ -62,7 +62,8 @@ class ConfirmForm(ReasonForm):
         self._names = " ".join(each.setting.name for each in changes if each.is_dangerous)
         if self._names:
             self.fields["names"] = forms.CharField(
-                label=f"Type {self._names} to confirm", help_text="This direction can do harm."
+                label=f"Type {self._names} to confirm",
+                help_text="This opens or costs something, or takes something from players.",
             )
 
     def clean_names(self) -> str:

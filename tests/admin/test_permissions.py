@@ -53,9 +53,9 @@ CHANGES = [
     (f"{GAMES}{{game}}/action/kick/", "matches.kick_from_game", {"username": "bob"}),
     (f"{GAMES}{{game}}/action/relist/", "matches.change_game", {}),
     (
-        f"{SWITCHES}joining_enabled/change/?to=off",
+        f"{SWITCHES}ai_search_enabled/change/?to=on",
         "settings_singleton.change_setting",
-        {"seen": "1", "names": "joining_enabled"},
+        {"seen": "1", "names": "ai_search_enabled"},
     ),
     (f"{SWITCHES}joining_enabled/kill/", "settings_singleton.change_setting", {}),
     (f"{SWITCHES}revisions/1/", "settings_singleton.change_setting", {"seen": "1"}),

@@ -29,7 +29,7 @@ def flip(
 
 
 def test_the_page_shows_value_safe_value_revision_and_who_changed_it_why(boss: Operator) -> None:
-    flip(boss, "joining_enabled", "off", typed="joining_enabled", why="Bots")
+    flip(boss, "joining_enabled", "off", why="Bots")
     page = boss.page(SWITCHES)
     for text in ("joining_enabled", "Revision 2", "boss: Bots", "revision 2", "create_table"):
         assert text in page
@@ -42,7 +42,7 @@ def test_a_flip_shows_the_difference_then_writes_it_with_its_reason(boss: Operat
     assert value("joining_enabled") is True
     given: list[hints.Hint] = []
     stop = hints.listen(given.append)
-    response = flip(boss, "joining_enabled", "off", typed="joining_enabled", why="Bots")
+    response = flip(boss, "joining_enabled", "off", why="Bots")
     stop()
     assert response.status_code == 302
     assert value("joining_enabled") is False
@@ -54,20 +54,33 @@ def test_a_flip_shows_the_difference_then_writes_it_with_its_reason(boss: Operat
     ]
 
 
-@pytest.mark.parametrize("typed", ["", "joining", "JOINING_ENABLED", "signup_enabled"])
-def test_the_dangerous_direction_needs_the_name_typed_out(boss: Operator, typed: str) -> None:
-    response = flip(boss, "joining_enabled", "off", typed=typed)
-    assert response.status_code == 422
-    assert value("joining_enabled") is True
+@pytest.mark.parametrize("typed", ["", "search", "AI_SEARCH_ENABLED", "signup_enabled"])
+def test_opening_needs_the_name_typed_out(boss: Operator, typed: str) -> None:
+    search = "ai_search_enabled"
+    assert f"Type {search} to confirm" in boss.page(f"{SWITCHES}{search}/change/", to="on")
+    assert flip(boss, search, "on", typed=typed).status_code == 422
+    assert value(search) is False
+    assert flip(boss, search, "on", typed=search).status_code == 302
+    assert value(search) is True
 
 
-def test_the_other_direction_needs_only_a_reason(boss: Operator) -> None:
-    flip(boss, "joining_enabled", "off", typed="joining_enabled")
-    response = flip(boss, "joining_enabled", "on", seen=2, why="")
-    assert response.status_code == 422
-    response = flip(boss, "joining_enabled", "on", seen=2)
+def test_ending_maintenance_needs_the_name_typed_out(boss: Operator) -> None:
+    boss.post(f"{SWITCHES}maintenance_mode/kill/")
+    assert flip(boss, "maintenance_mode", "off", seen=2).status_code == 422
+    assert value("maintenance_mode") is True
+    response = flip(boss, "maintenance_mode", "off", seen=2, typed="maintenance_mode")
     assert response.status_code == 302
-    assert value("joining_enabled") is True
+    assert value("maintenance_mode") is False
+
+
+@pytest.mark.parametrize(("name", "to"), [("joining_enabled", "off"), ("maintenance_mode", "on")])
+def test_the_safe_direction_needs_only_a_reason(boss: Operator, name: str, to: str) -> None:
+    before = value(name)
+    assert "to confirm" not in boss.page(f"{SWITCHES}{name}/change/", to=to)
+    assert flip(boss, name, to, why="").status_code == 422
+    assert value(name) is before
+    assert flip(boss, name, to).status_code == 302
+    assert value(name) is not before
 
 
 @pytest.mark.parametrize(("name", "safe"), [("joining_enabled", False), ("maintenance_mode", True)])
@@ -112,7 +125,7 @@ def test_a_concurrent_flip_of_the_same_switch_is_shown_not_overwritten(boss: Ope
 
 def test_a_concurrent_flip_of_another_switch_does_not_disturb(boss: Operator) -> None:
     other = an_operator("other", is_superuser=True)
-    flip(other, "chat_enabled", "off", typed="chat_enabled")
+    flip(other, "chat_enabled", "off")
     flip(boss, "win_reward_coins", "50", seen=1)
     assert (value("chat_enabled"), value("win_reward_coins")) == (False, 50)
 
@@ -141,7 +154,7 @@ def test_texts_can_be_set_and_emptied(boss: Operator) -> None:
 
 
 def test_the_history_shows_changes_and_rolls_back_with_a_reason(boss: Operator) -> None:
-    flip(boss, "joining_enabled", "off", typed="joining_enabled", why="Bots")
+    flip(boss, "joining_enabled", "off", why="Bots")
     flip(boss, "win_reward_coins", "50", seen=2, why="Event")
     page = boss.page(f"{SWITCHES}revisions/")
     for text in ("joining_enabled: on → off", "win_reward_coins: 100 → 50", "Bots", "Event"):
@@ -149,10 +162,13 @@ def test_the_history_shows_changes_and_rolls_back_with_a_reason(boss: Operator) 
     rollback = f"{SWITCHES}revisions/1/"
     page = boss.page(rollback)
     assert "win_reward_coins" in page
-    assert "Type win_reward_coins to confirm" in page
+    # Both go their dangerous way: joining opens, a win pays more.
+    names = "joining_enabled win_reward_coins"
+    assert f"Type {names} to confirm" in page
     form = {"reason": "Event over", "seen": "3"}
-    assert boss.post(rollback, **form).status_code == 422
-    assert boss.post(rollback, **form, names="win_reward_coins").status_code == 302
+    for typed in ("", "win_reward_coins"):
+        assert boss.post(rollback, **form, names=typed).status_code == 422
+    assert boss.post(rollback, **form, names=names).status_code == 302
     assert (value("joining_enabled"), value("win_reward_coins")) == (True, 100)
     (row,) = AuditRow.latest(1)
     assert (int(row.revision), row.why) == (4, "Rollback to 1: Event over")

@@ -138,9 +138,7 @@ def test_a_switch_is_flipped_killed_and_rolled_back(desk: Desk, a_guest: NewGues
     row = desk.page.locator("tr", has_text="game_creation_enabled")
     row.get_by_role("link", name="Turn off…").click()
     expect(desk.page.locator("ins")).to_have_text("off")
-    desk.confirm("Too many bots", names="something else")
-    expect(desk.page.locator(".errorlist")).to_contain_text("This is not game_creation_enabled")
-    desk.confirm("Too many bots", names="game_creation_enabled")
+    desk.confirm("Too many bots")
     assert "game_creation_enabled: on → off (revision 2)" in desk.told()
     refused = player.api.post("/games", json={"map": "open-ocean"})
     assert (refused.status_code, refused.json()["flag"]) == (503, "game_creation_enabled")
@@ -154,10 +152,20 @@ def test_a_switch_is_flipped_killed_and_rolled_back(desk: Desk, a_guest: NewGues
     desk.follow("Revisions and rollback")
     desk.page.locator("tr", has_text="First values").get_by_role("link").click()
     expect(desk.page.locator("ins")).to_have_count(2)
-    desk.confirm("The bots are gone")
+    # What opens again is typed out.
+    desk.confirm("The bots are gone", names="game_creation_enabled")
+    names = "game_creation_enabled chat_enabled"
+    expect(desk.page.locator(".errorlist")).to_contain_text(f"This is not {names}")
+    desk.confirm("The bots are gone", names=names)
     assert "revision 4" in desk.told()
     player.create_game()
     expect(board).to_contain_text("current")
+
+    desk.page.locator("tr", has_text="ai_search_enabled").get_by_role(
+        "link", name="Turn on…"
+    ).click()
+    desk.confirm("It is paid for", names="ai_search_enabled")
+    assert "ai_search_enabled: off → on (revision 5)" in desk.told()
     # The refused form is a 422, which Chromium reports, too.
     assert all("422" in complaint for complaint in desk.complaints)
 

@@ -39,7 +39,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 def test_no_action_lists_every_setting_with_who_and_why(run: Run) -> None:
-    run("set", "chat_enabled", "off", "--why", "Spam in every lobby", "--who", "olga", "--yes")
+    run("set", "chat_enabled", "off", "--why", "Spam in every lobby", "--who", "olga")
 
     listed = run()
 
@@ -66,30 +66,39 @@ def test_a_harmless_change_asks_nothing(run: Run) -> None:
     assert cache.current().message_of_the_day == "Cup on Sunday"
 
 
+@pytest.mark.parametrize(("name", "to"), [("joining_enabled", "off"), ("maintenance_mode", "on")])
+def test_a_kill_asks_nothing(run: Run, typed: Callable[[str], None], name: str, to: str) -> None:
+    typed("a wrong answer")
+
+    assert f"-> {to} (revision 2)" in run("set", name, to, "--why", "Cheaters")
+
+
 def test_a_dangerous_change_asks_for_the_settings_name(
     run: Run, typed: Callable[[str], None]
 ) -> None:
-    typed("joining_enabled")
+    typed("ai_search_enabled")
 
-    assert "on -> off" in run("set", "joining_enabled", "off", "--why", "Cheaters")
+    assert "off -> on" in run("set", "ai_search_enabled", "on", "--why", "We pay")
 
 
 def test_a_wrong_answer_changes_nothing(run: Run, typed: Callable[[str], None]) -> None:
     typed("yes")
 
     with pytest.raises(CommandError, match="Nothing was changed"):
-        run("set", "joining_enabled", "off", "--why", "Cheaters")
+        run("set", "ai_search_enabled", "on", "--why", "We pay")
 
     assert len(services.history()) == 1
 
 
 def test_a_script_needs_yes_for_a_dangerous_change(run: Run) -> None:
-    with pytest.raises(CommandError, match="needs --yes"):
-        run("set", "maintenance_mode", "on", "--why", "Database move")
+    # A script may kill as it is.
+    assert "off -> on" in run("set", "maintenance_mode", "on", "--why", "Database move")
 
-    assert "off -> on" in run("set", "maintenance_mode", "on", "--why", "Database move", "--yes")
-    # The way back is never dangerous.
-    assert "on -> off" in run("set", "maintenance_mode", "off", "--why", "Done")
+    with pytest.raises(CommandError, match="needs --yes"):
+        run("set", "maintenance_mode", "off", "--why", "Done")
+
+    assert cache.current().maintenance_mode
+    assert "on -> off" in run("set", "maintenance_mode", "off", "--why", "Done", "--yes")
 
 
 def test_setting_what_is_set_already_says_so(run: Run) -> None:
@@ -104,7 +113,7 @@ def test_setting_what_is_set_already_says_so(run: Run) -> None:
         (("set", "chat", "off", "--why", "x"), "There is no setting 'chat'"),
         (("set", "chat_enabled", "maybe", "--why", "x"), "must be on or off"),
         (("set", "win_reward_coins", "-5", "--why", "x"), "whole number"),
-        (("set", "chat_enabled", "off", "--why", " ", "--yes"), "Say why"),
+        (("set", "chat_enabled", "off", "--why", " "), "Say why"),
         (("rollback", "77", "--why", "x"), "no revision 77"),
     ],
 )

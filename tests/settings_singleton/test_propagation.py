@@ -99,7 +99,7 @@ def test_a_flip_reaches_four_processes_by_hint_and_stays(
 
     assert max(took) < HINT_BOUND_SECONDS, took
 
-    manage("flags", "set", "signup_enabled", "off", "--why", "x", "--yes", environment=environment)
+    manage("flags", "set", "signup_enabled", "off", "--why", "x", environment=environment)
     assert seconds_until_all_show(workers, 9) < HINT_BOUND_SECONDS
     account = {"username": "mallory", "password": PASSWORD}
     for number in range(100):

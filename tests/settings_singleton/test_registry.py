@@ -75,11 +75,11 @@ def test_an_unknown_setting_is_refused_with_the_names_there_are() -> None:
 @pytest.mark.parametrize(
     ("name", "before", "after", "is_dangerous"),
     [
-        ("maintenance_mode", False, True, True),
-        ("maintenance_mode", True, False, False),
-        ("joining_enabled", True, False, True),
-        ("joining_enabled", False, True, False),
-        ("joining_enabled", False, False, False),
+        ("maintenance_mode", False, True, False),
+        ("maintenance_mode", True, False, True),
+        ("joining_enabled", True, False, False),
+        ("joining_enabled", False, True, True),
+        ("joining_enabled", True, True, False),
         ("requests_per_minute", 6_000, 60, True),
         ("requests_per_minute", 60, 6_000, False),
         ("win_reward_coins", 100, 1_000, True),
@@ -92,3 +92,11 @@ def test_the_dangerous_direction_of_a_setting_is_known(
     name: str, before: bool | int | str, after: bool | int | str, is_dangerous: bool
 ) -> None:
     assert setting(name).is_dangerous(before, after) is is_dangerous
+
+
+@pytest.mark.parametrize("name", [name for name, each in SETTINGS.items() if each.is_switch])
+def test_a_kill_is_never_dangerous_and_opening_always_is(name: str) -> None:
+    each = setting(name)
+
+    assert not each.is_dangerous(not each.safe, each.safe)
+    assert each.is_dangerous(each.safe, not each.safe)

@@ -18,6 +18,7 @@ from settings_singleton.shapes import Snapshot
 
 # How far back `flags list` looks for who last changed a setting.
 LIST_HISTORY = 200
+YES = "do not ask, though it opens or costs something, or takes something from players"
 
 
 class Command(TableCommand):
@@ -136,7 +137,7 @@ class Command(TableCommand):
 def _add_reason(parser: CommandParser) -> None:
     parser.add_argument("--why", required=True, help="the reason, kept in the history")
     parser.add_argument("--who", default=getpass.getuser(), help="who does it (your login)")
-    parser.add_argument("--yes", action="store_true", help="do not ask, even if it is dangerous")
+    parser.add_argument("--yes", action="store_true", help=YES)
 
 
 def _lines(row: AuditRow) -> list[str]:
