@@ -1,8 +1,9 @@
 """What management commands need to reach the table, and to fail with one clear line."""
 
 import argparse
+import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from botocore.exceptions import (
@@ -31,7 +32,8 @@ class TableCommand(BaseCommand):
     """A command that works on the table.
 
     It uses the embedded engine of the server that runs on the same `DATA_DIR`, or starts one there
-    for its own duration. Subclasses implement `handle`, and extend `add_arguments`.
+    for its own duration. Meanwhile, nothing below a warning is logged. Subclasses implement
+    `handle`, and extend `add_arguments`.
     """
 
     # The checks import every URL and admin page, which no command here needs.
@@ -41,13 +43,25 @@ class TableCommand(BaseCommand):
         add_data_dir(parser)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        with clear_errors(), reachable_engine():
+        with quiet_logs(), clear_errors(), reachable_engine():
             return super().execute(*args, **options)
 
 
 def add_data_dir(parser: argparse.ArgumentParser) -> None:
     """Add `--data-dir`; manage.py has acted on it before the settings were read."""
     parser.add_argument("--data-dir", help="where the server keeps its data (DATA_DIR)")
+
+
+@contextmanager
+def quiet_logs() -> Iterator[None]:
+    """Log only warnings and errors inside the block: its reader is a person at a terminal."""
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.INFO))
+    try:
+        yield
+    finally:
+        # `serve` runs commands, too, and goes on logging.
+        logging.disable(before)
 
 
 @contextmanager
@@ -59,12 +73,13 @@ def reachable_engine() -> Iterator[None]:
     if settings.DYNAMODB_ENDPOINT_URL != engine.EMBEDDED:
         yield
         return
+    own: AbstractContextManager[object] = nullcontext()
     try:
         engine.running_url(settings.DATA_DIR)
     except engine.EngineNotRunning:
-        with engine.EmbeddedEngine(settings.DATA_DIR):
-            yield
-    else:
+        own = engine.EmbeddedEngine(settings.DATA_DIR)
+    # Not inside `except`: a failure of the command would be taken for one of the engine.
+    with own:
         yield
 
 
