@@ -54,13 +54,13 @@ def test_nobody_asks_the_tables_description_about_items() -> None:
         for path, call in calls("count", "exists", "describe_table")
         if isinstance(call.value, ast.Name) and call.value.id in MODELS
     ]
-    assert asked == [("gameserver/models.py", "exists")]
+    assert asked == [("gameserver/schema.py", "exists")]
 
 
 def test_an_item_is_only_saved_whole_where_its_key_is_new_or_its_own() -> None:
     # O-05: a save replaces what it does not know. Sessions have random ids; a report is replaced.
     assert sorted(path for path, _ in calls("save")) == [
-        "players/models.py",
+        "players/models/login.py",
         "settings_singleton/processes/models.py",
     ]
 
