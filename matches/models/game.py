@@ -57,8 +57,9 @@ class Game(Item, discriminator="GAME"):
     """GAME#{game_id} / #METADATA#{game_id}: the state of one game.
 
     Every transition adds 1 to `version`. `last_seat` is `max_players - 1`: DynamoDB conditions
-    cannot subtract. `alive_count` is null before the start. `listed_at` is
-    "{created_at}#{game_id}", so every entry of the index differs.
+    cannot subtract. `alive_count` is null before the start. `last_joined_at` keeps a start from
+    seeming older than a seat in it. `listed_at` is "{created_at}#{game_id}", so every entry of the
+    index differs.
     """
 
     game_id = UnicodeAttribute()
@@ -75,6 +76,7 @@ class Game(Item, discriminator="GAME"):
     join_code = UnicodeAttribute(null=True)
     version = NumberAttribute()
     created_at = UTCDateTimeAttribute()
+    last_joined_at = UTCDateTimeAttribute(null=True)
     started_at = UTCDateTimeAttribute(null=True)
     ended_at = UTCDateTimeAttribute(null=True)
     winner = UnicodeAttribute(null=True)
@@ -239,7 +241,11 @@ class Game(Item, discriminator="GAME"):
         Raises: ConditionFailed ("seat", "game", "user").
         """
         game = cls.at(table.game_key(game_id)).change(
-            [cls.player_count.add(1), cls.version.add(1)],
+            [
+                cls.player_count.add(1),
+                cls.version.add(1),
+                cls.last_joined_at.set(seat.joined_at),
+            ],
             (cls.status == OPEN) & (cls.player_count < cls.last_seat) & _code_fits(join_code),
         )
         transact(seat=seat.put(), game=game, user=user)
@@ -260,12 +266,13 @@ class Game(Item, discriminator="GAME"):
         actions: list[Action] = [
             cls.player_count.add(1),
             cls.version.add(1),
+            cls.last_joined_at.set(seat.joined_at),
             cls.listing.set(game.listing_for(status, int(game.max_players))),
         ]
         if game.auto_start:
             actions += [
                 cls.status.set(STARTED),
-                cls.started_at.set(now),
+                cls.started_at.set(game.not_before_joins(now)),
                 cls.alive_count.set(int(game.max_players)),
             ]
         condition = (cls.status == OPEN) & (cls.player_count == cls.last_seat)
@@ -303,7 +310,7 @@ class Game(Item, discriminator="GAME"):
         """
         actions: list[Action] = [
             cls.status.set(STARTED),
-            cls.started_at.set(now),
+            cls.started_at.set(seen.not_before_joins(now)),
             cls.alive_count.set(int(seen.player_count)),
             cls.version.add(1),
             cls.listing.set(seen.listing_for(STARTED, int(seen.player_count))),
@@ -379,6 +386,10 @@ class Game(Item, discriminator="GAME"):
             listed_at = table.listed_at(seen.created_at, seen.game_id)
             actions = [cls.listing.set(listing), cls.listed_at.set(listed_at)]
         return cls.update_one(seen.if_unchanged(actions))
+
+    def not_before_joins(self, now: datetime) -> datetime:
+        """Return when a start happens: requests reach the table in another order than they came."""
+        return max(now, self.last_joined_at or now)
 
     def ending(self, status: str, *, now: datetime) -> list[Action]:
         """Return the changes that end a game; it leaves the listing index by losing its keys."""

@@ -132,9 +132,7 @@ def join_game(
             if at_last_seat is None:
                 Game.take_seat(game_id, seat, user, join_code=join_code)
             else:
-                # Only an automatic start needs to know when the others joined.
-                roster = load(game_id)[1] if at_last_seat.auto_start else []
-                Game.take_last_seat(at_last_seat, seat, user, now=_not_before(roster, now))
+                Game.take_last_seat(at_last_seat, seat, user, now=now)
         except ConditionFailed as refused:
             taken = refused.failed.get("seat")
             if isinstance(taken, UserGameMapping):
@@ -207,13 +205,13 @@ def start_game(username: str, game_id: str, *, now: datetime) -> Game:
     Raises: GameNotFound, NotHost, GameNotOpen, NotEnoughPlayers.
     """
     for _ in retries.races():
-        game, roster = load(game_id)
+        game = existing_game(game_id)
         rules.check_is_host(game.state, username)
         if game.status == STARTED:
             return game
         rules.check_can_start(game.state, username)
         try:
-            game = Game.start(game, now=_not_before(roster, now))
+            game = Game.start(game, now=now)
         except ConditionFailed:
             continue
         hints.game_changed(game_id, game.map)
@@ -294,14 +292,6 @@ def _free(
         else:
             hints.game_changed(game.game_id, game.map)
             return True
-
-
-def _not_before(roster: list[UserGameMapping], now: datetime) -> datetime:
-    """Return the time of a start that is seen with this roster: nobody joined after it.
-
-    Requests reach the table in another order than the one they came in.
-    """
-    return max([now, *(seat.joined_at for seat in roster)])
 
 
 def _already_seated(game_id: str, seat: UserGameMapping) -> Game:
