@@ -9,8 +9,7 @@ from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
-# What a lost race, or a table that is away for a moment, may answer; never another 5xx.
-TRY_AGAIN = HTTPStatus.SERVICE_UNAVAILABLE
+# How a request ends whose server died or whose connection was cut.
 LOST = (ConnectionError, asyncio.IncompleteReadError)
 
 
