@@ -12,7 +12,7 @@ def loads(text: str) -> Any:
     Python reads, and anything that is not JSON.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite_float)
+        value = _decode(text)
         # Only an escape can smuggle these past the decoding of UTF-8 and JSON's grammar.
         if "\\u" in text:
             _check_texts(value)
@@ -45,3 +45,7 @@ def _finite_float(text: str) -> float:
     if not math.isfinite(number):
         _refuse(text)
     return number
+
+
+# Made once: `json.loads` with arguments makes a decoder for every call.
+_decode = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite_float).decode

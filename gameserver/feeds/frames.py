@@ -24,9 +24,9 @@ class Frame:
         self.wire = _header(len(payload)) + payload
 
 
-def to_json(value: Any) -> str:
-    """Serialise compactly; what is no JSON value (a surrogate, a NaN) was refused on its way in."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+# Serialises compactly; what is no JSON value (a surrogate, a NaN) was refused on its way in.
+# Made once: `json.dumps` with arguments makes an encoder for every call.
+to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 def frame(message: Mapping[str, Any]) -> Frame:

@@ -159,8 +159,10 @@ class Commands:
         return {}
 
     async def _relay(self, message: messages.GameRelay) -> Answer | None:
+        text = message.text
         feed = self._member_feed(message.game_id)
-        feed.relay(to_json({"username": self._connection.username, "data": message.data}))
+        # A username needs no escape.
+        feed.relay(f'{{"username":"{self._connection.username}","data":{text}}}')
         # At most once, and many a second: only who gave an id wants an answer.
         return None if message.id is None else {}
 

@@ -12,7 +12,9 @@ from matches.services import presence
 from matches.services.presence import BEAT_SECONDS, DEAD_AFTER
 from matches.services.sweep import sweep_under_lease
 
-SWEEP_SECONDS = 10.0
+# Lists are read for the first, one small Query does for the second.
+SWEEP_SECONDS = 30.0
+DEAD_PROCESSES_SECONDS = 5.0
 STOP_SECONDS = 2.0
 
 FAILURES = Counter("upkeep_failures_total", "Rounds of a background task that failed", ["task"])
@@ -63,15 +65,16 @@ class Upkeep:
         self._tasks = [
             RepeatingTask("heartbeat", BEAT_SECONDS, self.beat),
             RepeatingTask("sweep", SWEEP_SECONDS, self.sweep),
+            RepeatingTask("dead processes", DEAD_PROCESSES_SECONDS, self.sweep_dead_processes),
         ]
 
     def start(self) -> None:
-        """Start both threads."""
+        """Start the threads."""
         for task in self._tasks:
             task.start()
 
     def stop(self) -> None:
-        """Stop both threads."""
+        """Stop the threads."""
         for task in self._tasks:
             task.stop()
 
@@ -83,13 +86,14 @@ class Upkeep:
         self._last_beat = time.monotonic()
 
     def sweep(self) -> None:
-        """End what nobody tends, and free what dead processes left.
+        """End what nobody tends, if no other process does so already."""
+        sweep_under_lease(self._process_id, now=timezone.now())
 
-        The first under a lease, because it reads every list. The second by every process: it costs
-        one small Query, and a lease that the dead process held would only delay it.
+    def sweep_dead_processes(self) -> None:
+        """Free what dead processes left.
+
+        Without a lease: it costs one small Query, and a dead process's lease would only delay it.
+        A process that cannot beat itself does not see whether others can.
         """
-        now = timezone.now()
-        sweep_under_lease(self._process_id, now=now)
-        # A process that cannot beat itself does not see whether others can.
         if time.monotonic() - self._last_beat <= 2 * BEAT_SECONDS:
-            presence.sweep_dead_processes(now=now, since=self._steady_since)
+            presence.sweep_dead_processes(now=timezone.now(), since=self._steady_since)

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from gameserver.errors import ValidationFailed
 from gameserver.feeds.frames import to_json
 
 MAX_MESSAGE_BYTES = 16 * 1024
@@ -108,12 +109,16 @@ class GameRelay(GameMessage):
     type: Literal["game.relay"]
     data: Any
 
-    @field_validator("data")
-    @classmethod
-    def _fits(cls, data: Any) -> Any:
-        if len(to_json(data).encode()) > MAX_RELAY_BYTES:
-            raise ValueError(f"data is larger than {MAX_RELAY_BYTES} bytes")
-        return data
+    @property
+    def text(self) -> str:
+        """The data as compact JSON.
+
+        Raises: ValidationFailed if it has more than 1 KB.
+        """
+        text = to_json(self.data)
+        if len(text.encode()) > MAX_RELAY_BYTES:
+            raise ValidationFailed(f"data has more than {MAX_RELAY_BYTES} bytes.")
+        return text
 
 
 CLIENT_MESSAGES: dict[str, type[ClientMessage]] = {

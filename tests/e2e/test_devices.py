@@ -8,9 +8,14 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+import pytest
+import websockets
+from websockets import Subprotocol
 
 from tests.builders import APlayer, a_game, players, stored
-from tests.e2e.clients import Client
+from tests.e2e.clients import Client, subprotocols
 from tests.e2e.conftest import StartServer, metric, set_flags
 from tests.servers import ROOT, Server
 
@@ -97,3 +102,28 @@ def raw_watcher(server: Server, player: APlayer, game_id: str) -> socket.socket:
     # A client's frames are masked; a mask of zeros leaves the bytes as they are.
     raw.sendall(bytes((0x81, 0x80 | len(payload))) + b"\0\0\0\0" + payload)
     return raw
+
+
+@pytest.mark.parametrize("size", [65_537, 1_000_000, 50_000_000])
+async def test_a_huge_message_ends_the_connection_before_it_fills_the_memory(
+    start_server: StartServer, size: int
+) -> None:
+    server = start_server()
+    (player,) = players("ada")
+    before = resident_bytes(server.pid)
+    url = f"ws://127.0.0.1:{server.port}/ws/"
+    for offered in (subprotocols(player), [Subprotocol("gameserver.v1")]):
+        async with websockets.connect(url, subprotocols=offered) as client:
+            with pytest.raises(websockets.ConnectionClosed) as closed:  # noqa: PT012 (until closed)
+                # In fragments, too.
+                await client.send(iter(["x" * (size // 2), "x" * (size - size // 2)]))
+                while True:
+                    await client.recv()
+        # The peer of a connection that was cut in the middle may not get to read the reason.
+        assert closed.value.rcvd is None or closed.value.rcvd.code in {1009, 4401}
+    assert resident_bytes(server.pid) - before < 20_000_000
+
+
+def resident_bytes(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -299,3 +299,17 @@ async def test_one_players_slow_call_delays_nobody_else(
         assert time.monotonic() - begin < 0.5 + 20 * 0.06
         assert not asked.done() or time.monotonic() - begin >= 0.5
         assert (await asked)["code"] == "not_enough_players"
+
+
+async def test_clients_that_come_and_go_leave_nothing_behind(realtime: Realtime) -> None:
+    host = a_player()
+    game_id = a_game(host).game_id
+    for _ in range(100):
+        async with Socket(host) as socket:
+            await socket.accepted()
+            await socket.send("game.watch", game_id=game_id)
+            await socket.send("lobby.watch")
+    assert realtime.everyone() == []
+    assert realtime.seats._of_connection == {}
+    feeds = list(realtime.registry._feeds.values())
+    assert all(feed.is_idle for feed in feeds)

@@ -224,9 +224,9 @@ def test_a_process_that_does_not_beat_itself_judges_no_other(table: None) -> Non
     game_id = a_game(guest).game_id
     a_process("killed", (game_id, "guest"), beat_at=NOW - timedelta(hours=1))
     upkeep = Upkeep("me")
-    upkeep.sweep()
+    upkeep.sweep_dead_processes()
     assert names(game_id) == ["guest"]
     upkeep.beat()
     with override_flags(reconnect_grace_seconds=0):
-        upkeep.sweep()
+        upkeep.sweep_dead_processes()
     assert names(game_id) == []
