@@ -140,7 +140,7 @@ class Realtime:
             case hints.SessionsChanged():
                 sessions.forget_identity(hint.username)
                 for connection in self.connections.get(hint.username, ()):
-                    self.background(self._recheck(connection))
+                    self.background(self._recheck(connection, was_hinted=True))
 
     def _on_settings(self, before: Snapshot, after: Snapshot) -> None:
         with contextlib.suppress(RuntimeError):
@@ -192,7 +192,7 @@ class Realtime:
         for connection in self.everyone():
             await self._recheck(connection)
 
-    async def _recheck(self, connection: Connection) -> None:
+    async def _recheck(self, connection: Connection, *, was_hinted: bool = False) -> None:
         """Close a connection whose session ended or whose player is banned."""
         try:
             await run_blocking(
@@ -200,7 +200,7 @@ class Realtime:
                 connection.username,
                 connection.session_id,
                 now=timezone.now(),
-                consistent=True,
+                consistent=was_hinted,
             )
         except NotAuthenticated:
             connection.close(NOT_AUTHENTICATED, "session ended")

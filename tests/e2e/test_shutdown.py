@@ -15,7 +15,7 @@ import websockets
 from tests.builders import APlayer, a_game, players, stored
 from tests.e2e.clients import Client, subprotocols
 from tests.e2e.conftest import StartServer, metric, post, set_flags
-from tests.servers import Server, server_environment
+from tests.servers import Server, running_server, server_environment
 
 
 async def test_sigterm_tells_every_client_when_to_come_back_and_lets_requests_finish(
@@ -60,6 +60,31 @@ async def test_sigterm_tells_every_client_when_to_come_back_and_lets_requests_fi
     done = [one for one in answered if isinstance(one, httpx.Response)]
     assert all(one.status_code == 200 for one in done)
     assert stored(game_id).player_count >= 1 + len(done)
+
+
+@pytest.mark.parametrize(("grace_seconds", "is_answered"), [("0", False), ("10", True)])
+async def test_a_request_on_its_way_gets_the_grace_that_is_configured(
+    tmp_path: Path, grace_seconds: str, is_answered: bool
+) -> None:
+    environment = server_environment(tmp_path, GRACEFUL_SHUTDOWN_SECONDS=grace_seconds)
+    with running_server(environment) as server:
+        engine_pid = server.engine_pid
+        # The table takes its time.
+        os.kill(engine_pid, signal.SIGSTOP)
+        asked = asyncio.create_task(asyncio.to_thread(sign_up, server))
+        await asyncio.sleep(0.5)
+        stopped = asyncio.create_task(asyncio.to_thread(server.terminate))
+        await asyncio.sleep(0.5)
+        os.kill(engine_pid, signal.SIGCONT)
+        answer = (await asyncio.gather(asked, return_exceptions=True))[0]
+        # Cut off, it is answered by uvicorn's bare 500, or not at all.
+        assert (isinstance(answer, httpx.Response) and answer.is_success) is is_answered, answer
+        assert await stopped == 0
+
+
+def sign_up(server: Server) -> httpx.Response:
+    body = {"device_id": "a-device-of-a-visitor"}
+    return httpx.post(f"{server.url}/api/players/guest", json=body, timeout=20)
 
 
 async def test_maintenance_tells_clients_and_closes_them(start_server: StartServer) -> None:

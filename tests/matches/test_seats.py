@@ -1,12 +1,14 @@
 """The grace rule: who drops keeps the seat for a while; who is back, or elsewhere, keeps it."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from gameserver.errors import NotInGame
 from matches.consumers.realtime import Realtime
 from matches.consumers.upkeep import RepeatingTask, Upkeep
 from matches.models import STARTED
@@ -146,6 +148,32 @@ async def test_a_seat_that_was_left_leaves_no_record(realtime: Realtime) -> None
     await realtime.seats.tend()
     assert Presence.of_process(process_id) == []
     await socket.hang_up()
+
+
+async def test_leaving_by_button_and_by_a_lost_connection_at_once_frees_one_seat(
+    realtime: Realtime, no_grace: None
+) -> None:
+    host, guest, third = players("host", "guest", "third")
+    game_id = a_game(host, guest, third).game_id
+    watcher = await watching(host, game_id)
+    leaving = await watching(guest, game_id)
+    await leaving.send("game.leave", game_id=game_id)
+    await leaving.hang_up()
+    await asyncio.gather(
+        realtime.seats.tend(),
+        *(asyncio.to_thread(leave_again, game_id, "guest") for _ in range(3)),
+    )
+    changed = await watcher.receive("game.changed")
+    assert changed["events"] == [{"type": "player_left", "username": "guest"}]
+    await realtime.seats.tend()
+    assert await watcher.hears_nothing()
+    assert stored(game_id).player_count == len(names(game_id)) == 2
+    await watcher.hang_up()
+
+
+def leave_again(game_id: str, username: str) -> None:
+    with contextlib.suppress(NotInGame):
+        lobby.leave_game(username, game_id, now=datetime.now(UTC))
 
 
 def a_process(process_id: str, *seats: tuple[str, str], beat_at: datetime = NOW) -> None:
