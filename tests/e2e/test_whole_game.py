@@ -8,7 +8,7 @@ from matches.feeds import game_view
 from matches.services import lobby
 from tests.builders import a_game, players
 from tests.e2e.clients import Client
-from tests.e2e.conftest import StartServer, metric
+from tests.e2e.conftest import Redis, StartServer, metric
 from tests.servers import Server
 
 PLAYERS, WATCHERS, CUT = 50, 5, 10
@@ -65,7 +65,7 @@ async def test_everybody_sees_the_same_game_whatever_is_lost(start_server: Start
 
 
 async def test_chat_and_relay_reach_all_players_in_both_processes(
-    two_servers: list[Server],
+    two_servers: list[Server], redis: Redis
 ) -> None:
     accounts = players("ada", "ben", "cleo", "dora")
     game_id = a_game(*accounts).game_id
