@@ -2,29 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator
 
 import pytest
 
 from gameserver.errors import GameNotFound, TryAgain
 from gameserver.feeds import feed as feeds
 from gameserver.feeds.bridge import Bridge
-from gameserver.feeds.connection import (
-    LOSSY_BYTES,
-    QUEUE_BYTES,
-    RESTART,
-    TOO_SLOW,
-    AsgiOutlet,
-    Connection,
-    retry_hint,
-)
+from gameserver.feeds.connection import Connection
 from gameserver.feeds.feed import Feed, Message
-from gameserver.feeds.frames import Frame, frame
-from gameserver.feeds.limits import Allowance
 from gameserver.feeds.registry import Registry
-
-DEADLINE_SECONDS = 5.0
+from tests.gameserver.outlets import DEADLINE_SECONDS, Outlet, a_connection, until
 
 
 class Source:
@@ -73,33 +61,6 @@ class NumberFeed(Feed[int]):
         return None if old == new else {"from": old, "to": new}
 
 
-class Outlet:
-    """A client that takes everything, or nothing."""
-
-    def __init__(self) -> None:
-        self.taken: asyncio.Queue[Any] = asyncio.Queue()
-        self.waiting = 0
-        self.codes: list[int] = []
-
-    def write(self, message: Frame) -> None:
-        self.taken.put_nowait(message)
-
-    def waiting_bytes(self) -> int:
-        return self.waiting
-
-    def close(self, code: int, reason: str) -> None:
-        self.codes.append(code)
-
-    async def next(self) -> str:
-        message: Frame = await asyncio.wait_for(self.taken.get(), DEADLINE_SECONDS)
-        return message.text
-
-
-def a_connection(outlet: Outlet | None = None) -> Connection:
-    allowance = Allowance(lambda: 600, time.monotonic)
-    return Connection("ada", "session", outlet or Outlet(), allowance, now=0.0)
-
-
 @pytest.fixture
 def source() -> Source:
     return Source()
@@ -120,12 +81,6 @@ async def watch(registry: Registry, source: Source, outlet: Outlet | None = None
         ("number", "n"), lambda name: NumberFeed(name, source), connection, lambda: None
     )
     return connection
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        while not is_so():  # noqa: ASYNC110 (a state, which sets no event)
-            await asyncio.sleep(0.01)
 
 
 async def test_a_watcher_gets_a_snapshot_and_then_each_difference(
@@ -258,88 +213,3 @@ async def test_who_comes_back_at_once_finds_the_feed_as_it_was(
     await watch(registry, source)
     await asyncio.sleep(0.3)
     assert registry.get(("number", "n")) is feed
-
-
-def test_a_reader_too_slow_for_the_story_is_closed_rather_than_told_it_with_gaps() -> None:
-    outlet = Outlet()
-    connection = a_connection(outlet)
-    outlet.waiting = QUEUE_BYTES + 1
-    connection.send(frame({"n": 1}))
-    connection.send(frame({"n": 2}))
-    assert outlet.codes == [TOO_SLOW]
-    assert outlet.taken.empty()
-
-
-def test_what_is_relayed_is_left_out_first() -> None:
-    outlet = Outlet()
-    connection = a_connection(outlet)
-    outlet.waiting = LOSSY_BYTES + 1
-    connection.send_lossy(frame({"n": 1}))
-    connection.send(frame({"n": 2}))
-    assert outlet.codes == []
-    assert outlet.taken.qsize() == 1
-
-
-def test_only_the_first_close_code_counts() -> None:
-    outlet = Outlet()
-    connection = a_connection(outlet)
-    connection.close(RESTART, retry_hint("restart"))
-    connection.close(TOO_SLOW, "")
-    assert outlet.codes == [RESTART]
-    assert connection.close_code == RESTART
-
-
-def test_clients_are_told_to_come_back_at_different_times() -> None:
-    assert len({retry_hint("restart") for _ in range(50)}) > 10
-
-
-async def test_the_plain_way_out_keeps_order_and_counts_what_waits() -> None:
-    sent: list[str] = []
-    may_go = asyncio.Event()
-
-    async def send(message: dict[str, Any]) -> None:
-        await may_go.wait()
-        sent.append(message.get("text") or str(message["code"]))
-
-    outlet = AsgiOutlet(send)
-    for number in range(3):
-        outlet.write(Frame(str(number)))
-    outlet.close(1000, "")
-    assert outlet.waiting_bytes() == 9
-    may_go.set()
-    await until(lambda: len(sent) == 4)
-    assert sent == ["0", "1", "2", "1000"]
-    await until(lambda: outlet.waiting_bytes() == 0)
-
-
-async def test_the_plain_way_out_survives_a_client_that_is_gone() -> None:
-    async def send(message: dict[str, Any]) -> None:
-        raise ConnectionResetError
-
-    outlet = AsgiOutlet(send)
-    outlet.write(Frame("x"))
-    outlet.write(Frame("y"))
-    await until(lambda: outlet.waiting_bytes() == 0)
-
-
-@pytest.mark.parametrize("length", [0, 1, 125, 126, 65_535, 65_536])
-def test_a_frame_is_what_rfc_6455_says(length: int) -> None:
-    from websockets.frames import Frame as TheirFrame
-    from websockets.frames import Opcode
-
-    text = "é" * (length // 2) + "x" * (length % 2)
-    theirs = TheirFrame(Opcode.TEXT, text.encode()).serialize(mask=False)
-    assert Frame(text).wire == theirs
-
-
-def test_an_allowance_refills_with_time_and_follows_a_changed_limit() -> None:
-    now, per_minute = 0.0, 60
-    allowance = Allowance(lambda: per_minute, lambda: now)
-    assert [allowance.take() for _ in range(20)] == [0.0] * 20
-    assert allowance.take() == pytest.approx(1.0)
-    now += 1.0
-    assert allowance.take() == 0.0
-    per_minute = 6_000
-    now += 1.0
-    assert all(allowance.take() == 0.0 for _ in range(100))
-    assert allowance.take() > 0.0
