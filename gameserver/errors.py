@@ -243,14 +243,6 @@ class UnknownType(GameServerError):
     title = "There is no message of this type."
 
 
-class NotWatching(GameServerError):
-    """WebSocket only: watch the game first; its state decides who may speak in it."""
-
-    code = "not_watching"
-    status = 409
-    title = "Send game.watch for this game first."
-
-
 class InternalError(GameServerError):
     """Something went wrong on the server; it was logged."""
 

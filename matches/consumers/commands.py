@@ -1,5 +1,6 @@
 """What clients ask over a socket: the same services as over HTTP, the same refusals."""
 
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
@@ -8,7 +9,7 @@ from django.utils import timezone
 
 from gameserver.auth import Identity
 from gameserver.blocking import run_blocking
-from gameserver.errors import NotWatching, RateLimited
+from gameserver.errors import RateLimited, TryAgain
 from gameserver.feeds.connection import Connection
 from gameserver.feeds.frames import to_json
 from gameserver.feeds.limits import Allowance
@@ -91,18 +92,20 @@ class Commands:
 
     async def _watch_game(self, message: messages.GameWatch) -> None:
         rules.check_game_id(message.game_id)
+        await self._follow(message.game_id, lambda: self._ok(message, {}))
+
+    async def _follow(self, game_id: str, on_watching: Callable[[], None]) -> None:
+        """Raises: GameNotFound, RateLimited, TryAgain."""
         watched = [key for key in self._connection.watching if key[0] == GAME]
-        if len(watched) >= MAX_WATCHED_GAMES and (GAME, message.game_id) not in watched:
+        if len(watched) >= MAX_WATCHED_GAMES and (GAME, game_id) not in watched:
             raise RateLimited(f"A connection watches at most {MAX_WATCHED_GAMES} games.")
-        await self._realtime.watch_game(
-            message.game_id, self._connection, lambda: self._ok(message, {})
-        )
+        await self._realtime.watch_game(game_id, self._connection, on_watching)
 
     async def _unwatch_game(self, message: messages.GameUnwatch) -> Answer:
         self._realtime.registry.unwatch((GAME, message.game_id), self._connection)
         return {}
 
-    async def _join(self, message: messages.GameJoin) -> Answer:
+    async def _join(self, message: messages.GameJoin) -> None:
         game = await run_blocking(
             lobby.join_game,
             await self._identity(),
@@ -110,7 +113,11 @@ class Commands:
             now=timezone.now(),
             join_code=message.join_code,
         )
-        return _game(game)
+        self._ok(message, _game(game))
+        if (GAME, message.game_id) not in self._connection.watching:
+            # He is seated, whether he can watch at once or has to ask again.
+            with contextlib.suppress(RateLimited, TryAgain):
+                await self._follow(message.game_id, lambda: None)
 
     async def _leave(self, message: messages.GameLeave) -> Answer:
         username = (await self._identity()).username
@@ -145,7 +152,7 @@ class Commands:
 
     async def _say(self, message: messages.GameChat) -> Answer:
         require_flag("chat_enabled")
-        feed = self._member_feed(message.game_id)
+        feed = await self._member_feed(message.game_id)
         if wait := self._chat.take():
             raise RateLimited("You chat too fast.", retry_after=round(wait, 1))
         said = {
@@ -160,19 +167,24 @@ class Commands:
 
     async def _relay(self, message: messages.GameRelay) -> Answer | None:
         text = message.text
-        feed = self._member_feed(message.game_id)
+        feed = await self._member_feed(message.game_id)
         # A username needs no escape.
         feed.relay(f'{{"username":"{self._connection.username}","data":{text}}}')
         # At most once, and many a second: only who gave an id wants an answer.
         return None if message.id is None else {}
 
-    def _member_feed(self, game_id: str) -> GameFeed:
-        """Raises: NotWatching, NotInGame."""
-        feed = self._connection.watching.get((GAME, game_id))
-        if feed is None:
-            raise NotWatching
-        feed = cast(GameFeed, feed)
-        feed.check_member(self._connection.username)
+    async def _member_feed(self, game_id: str) -> GameFeed:
+        """Return the feed of a game he sits in; who talks there watches it, too.
+
+        Raises: NotInGame, GameNotFound, RateLimited, TryAgain.
+        """
+        username, key = self._connection.username, (GAME, game_id)
+        if key not in self._connection.watching:
+            _, roster = await run_blocking(lobby.load, game_id)
+            lobby.seat_of(roster, username)
+            await self._follow(game_id, lambda: None)
+        feed = cast(GameFeed, self._connection.watching[key])
+        feed.check_member(username)
         return feed
 
 

@@ -70,7 +70,7 @@ class GameUnwatch(GameMessage):
 
 
 class GameJoin(GameMessage):
-    """Take a seat, as POST /api/games/{id}/join; answered with the game."""
+    """Take a seat, as POST /api/games/{id}/join, and watch; answered with the game."""
 
     type: Literal["game.join"]
     join_code: Annotated[str, Field(max_length=50)] | None = None

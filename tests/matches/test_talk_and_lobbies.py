@@ -35,8 +35,6 @@ async def test_chat_obeys_its_switch_and_its_limit(realtime: Realtime) -> None:
     game_id = a_game(host).game_id
     async with Socket(host) as socket:
         await socket.accepted()
-        assert await socket.refused("game.chat", game_id=game_id, text="hi") == "not_watching"
-        await socket.watch(game_id)
         with override_flags(chat_enabled=False):
             assert await socket.refused("game.chat", game_id=game_id, text="hi") == (
                 "feature_disabled"
@@ -84,3 +82,30 @@ async def test_a_lobby_list_follows_the_open_games_of_a_map(realtime: Realtime) 
         everywhere = await socket.receive("lobby.snapshot")
         assert [one["map"] for one in everywhere["games"]] == ["dirty-desert"]
         assert everywhere["map"] is None
+
+
+async def test_who_joins_or_talks_watches_without_asking(realtime: Realtime) -> None:
+    host, guest = players("host", "guest")
+    game_id = a_game(host).game_id
+    async with Socket(host) as one, Socket(guest) as other:
+        for socket in (one, other):
+            await socket.accepted()
+        await other.ok("game.join", game_id=game_id)
+        assert (await other.receive("game.snapshot"))["game"]["player_count"] == 2
+        await one.send("game.chat", game_id=game_id, text="welcome")
+        assert (await one.receive("game.snapshot"))["game"]["player_count"] == 2
+        for socket in (one, other):
+            assert (await socket.receive("game.chat"))["text"] == "welcome"
+
+
+async def test_who_is_not_in_a_game_neither_talks_there_nor_comes_to_watch_it(
+    realtime: Realtime,
+) -> None:
+    host, stranger = players("host", "stranger")
+    game_id = a_game(host).game_id
+    async with Socket(stranger) as socket:
+        await socket.accepted()
+        for kind, fields in (("game.chat", {"text": "hi"}), ("game.relay", {"data": 1})):
+            refusal = await socket.refused(kind, game_id=game_id, **fields)
+            assert refusal == "not_in_game"
+        assert await socket.hears_nothing()
