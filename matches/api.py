@@ -141,7 +141,7 @@ async def eliminate(
 ) -> Status[EliminationOut]:
     """Report an elimination: a player his own kill, a referee anybody's (or nobody's).
 
-    With an Idempotency-Key, repeating a report that was recorded gives its first answer.
+    With an Idempotency-Key, the same report again gives the first answer, for 24 hours.
     """
     reporter = identity_of(request)
     killer = canonical_username(body.killer) if body.killer else None
@@ -155,7 +155,7 @@ async def eliminate(
         victim,
         killer,
         now=timezone.now(),
-        may_repeat=idempotency_key is not None,
+        idempotency_key=idempotency_key,
     )
     return Status(
         201,

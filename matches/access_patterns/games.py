@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from gameserver.models import transact
 from matches.access_patterns.scenario import (
     NOW,
     Call,
@@ -12,8 +13,18 @@ from matches.access_patterns.scenario import (
     a_running_game,
     a_seat,
 )
-from matches.models import CANCELLED, OPEN, Game, Lease, QuickJoinPointer, UserGameMapping
+from matches.models import (
+    CANCELLED,
+    OPEN,
+    Game,
+    Lease,
+    QuickJoinPointer,
+    RequestRecord,
+    UserGameMapping,
+)
 from players.models import User
+
+LATER = NOW + timedelta(days=1)
 
 
 def create_game() -> Call:
@@ -153,6 +164,12 @@ def read_quick_join_pointer() -> Call:
     return lambda: QuickJoinPointer.on_map(game.map)
 
 
+def read_request_record() -> Call:
+    record = RequestRecord.new("asker", "key", "h" * 64, "asked", expires_at=LATER)
+    transact(request=record.claim(now=NOW))
+    return lambda: RequestRecord.of("asker", "key", now=NOW)
+
+
 def take_lease() -> Call:
     until = NOW + timedelta(minutes=1)
     return lambda: Lease.take("measured", "this-process", now=NOW, until=until)
@@ -178,5 +195,6 @@ SCENARIOS = (
     Scenario("match history", match_history, "20 games"),
     Scenario("anonymise seat", anonymise_seat),
     Scenario("read quick-join pointer", read_quick_join_pointer),
+    Scenario("read request record", read_request_record),
     Scenario("take lease", take_lease),
 )

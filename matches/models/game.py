@@ -341,13 +341,15 @@ class Game(Item, discriminator="GAME"):
 
     @classmethod
     @access_pattern("eliminate")
-    def eliminate(cls, seen: Self, players: dict[str, Write], users: dict[str, Write]) -> None:
+    def eliminate(cls, seen: Self, players: dict[str, Write], others: dict[str, Write]) -> None:
         """Take one player out of a running game: ONE TransactWrite of 3 or 4 items, 6-8 WCU.
+
+        `others` are the accounts' results, and a request record if there is a key (2 WCU more).
 
         Raises: ConditionFailed ("game" if it changed since `seen`, and the names given).
         """
         actions = [cls.alive_count.set(int(seen.alive_count or 0) - 1), cls.version.add(1)]
-        transact(game=seen.if_unchanged(actions), **players, **users)
+        transact(game=seen.if_unchanged(actions), **players, **others)
 
     @classmethod
     @access_pattern("eliminate, last")
@@ -355,12 +357,14 @@ class Game(Item, discriminator="GAME"):
         cls,
         seen: Self,
         players: dict[str, Write],
-        users: dict[str, Write],
+        others: dict[str, Write],
         *,
         winner: str,
         now: datetime,
     ) -> None:
         """The last elimination ends the game and settles its winner, too: 5 items, 10 WCU.
+
+        `others` as in `eliminate`.
 
         Raises: ConditionFailed ("game" if it changed since `seen`, and the names given).
         """
@@ -369,7 +373,7 @@ class Game(Item, discriminator="GAME"):
             cls.alive_count.set(1),
             cls.winner.set(winner),
         ]
-        transact(game=seen.if_unchanged(actions), **players, **users)
+        transact(game=seen.if_unchanged(actions), **players, **others)
 
     @classmethod
     @access_pattern("relist game")

@@ -35,7 +35,7 @@ class QuickJoinPointer(Item, discriminator="QUICK_JOIN"):
 
 
 class RequestRecord(Item, discriminator="REQUEST"):
-    """REQUEST#{username}#{digest of the key} / #METADATA: what an Idempotency-Key created."""
+    """REQUEST#{username}#{digest of the key} / #METADATA: what an Idempotency-Key was used for."""
 
     body_hash = UnicodeAttribute()
     game_id = UnicodeAttribute()
@@ -51,6 +51,15 @@ class RequestRecord(Item, discriminator="REQUEST"):
             game_id=game_id,
             expires_at=expires_at,
         )
+
+    @classmethod
+    @access_pattern("read request record")
+    def of(cls, username: str, key: str, *, now: datetime) -> Self | None:
+        """Read the record of a key, unless it has expired: one consistent GetItem, 1 RCU."""
+        record = cls.read(table.request_key(username, key), consistent=True)
+        if record is None or record.expires_at is None or record.expires_at < now:
+            return None
+        return record
 
     def claim(self, *, now: datetime) -> Write:
         """Write the record where none, or an expired one, stands (TTL deletes late)."""

@@ -1,11 +1,9 @@
 """A game before its start: create, join, leave, kick, start, cancel."""
 
-import hashlib
-import json
 import secrets
 import uuid
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from prometheus_client import Counter
 
@@ -15,20 +13,17 @@ from gameserver.errors import (
     AlreadyInGame,
     GameNotFound,
     GameNotOpen,
-    IdempotencyKeyReused,
     NotAlive,
     NotAuthenticated,
     NotInGame,
 )
 from gameserver.models import ConditionFailed, Write
 from matches import rules
-from matches.models import CANCELLED, OPEN, STARTED, Game, RequestRecord, UserGameMapping
+from matches.models import CANCELLED, OPEN, STARTED, Game, UserGameMapping
 from matches.services import play
+from matches.services.idempotency import KeyedRequest
 from players.models import User
 from settings_singleton.services import require_flag
-
-# How long a repeated Idempotency-Key finds its first answer.
-IDEMPOTENCY_HOURS = 24
 
 JOINED = Counter("players_joined_total", "Seats taken in lobbies of others")
 
@@ -55,22 +50,13 @@ def create_game(
     rules.check_map(options.map)
     rules.check_seats(options.max_players, options.min_players)
     game = new_game(host, options, now=now)
-    more: dict[str, Write] = {}
-    body_hash = hashlib.sha256(json.dumps(asdict(options)).encode()).hexdigest()
-    if idempotency_key is not None:
-        expires_at = now + timedelta(hours=IDEMPOTENCY_HOURS)
-        record = RequestRecord.new(
-            host.username, idempotency_key, body_hash, game.game_id, expires_at=expires_at
-        )
-        more["request"] = record.claim(now=now)
+    request = KeyedRequest(host.username, idempotency_key, asdict(options))
     try:
-        save_new_game(game, host, more, now=now)
+        save_new_game(game, host, request.claim(game.game_id, now=now), now=now)
     except ConditionFailed as refused:
-        first = refused.failed.get("request")
-        if not isinstance(first, RequestRecord):
+        first = request.first_in(refused)
+        if first is None:
             raise
-        if first.body_hash != body_hash:
-            raise IdempotencyKeyReused from refused
         return existing_game(first.game_id)
     return game
 

@@ -11,6 +11,7 @@ from gameserver.errors import GameNotFound, GameNotOpen, NotAlive
 from gameserver.models import ConditionFailed, Write
 from matches import rules
 from matches.models import FINISHED, Game, UserGameMapping
+from matches.services.idempotency import KeyedRequest
 from players.models import User
 from settings_singleton import counters
 from settings_singleton.cache import flags
@@ -25,20 +26,23 @@ def eliminate_player(
     killer: str | None,
     *,
     now: datetime,
-    may_repeat: bool = False,
+    idempotency_key: str | None = None,
 ) -> tuple[Game, rules.Elimination]:
     """Record an elimination and, with the last one, the winner and his reward.
 
-    `killer` is the reporter himself for players; a referee names one, or none. With `may_repeat`,
-    the report of what this killer has done already gets its first answer again.
+    `killer` is the reporter himself for players; a referee names one, or none. The same key and
+    report again get the first answer.
 
-    Raises: NotReferee, GameNotFound, GameNotOpen, NotInGame, NotAlive, ValidationFailed.
+    Raises: NotReferee, GameNotFound, GameNotOpen, NotInGame, NotAlive, ValidationFailed,
+    IdempotencyKeyReused.
     """
     rules.check_can_report(settings.ELIMINATION_AUTHORITY, reporter.role, reporter.username, killer)
+    report = {"game_id": game_id, "killer": killer, "victim": victim}
+    request = KeyedRequest(reporter.username, idempotency_key, report)
     try:
-        return _take_out(game_id, victim, killer, now=now)
+        return _take_out(game_id, victim, killer, request, now=now)
     except (NotAlive, GameNotOpen):
-        if may_repeat and (earlier := _earlier(game_id, victim, killer)):
+        if request.first(now=now) and (earlier := _earlier(game_id, victim)):
             return earlier
         raise
 
@@ -48,13 +52,19 @@ def take_out(game_id: str, victim: str, killer: str | None, *, now: datetime) ->
 
     Raises: GameNotFound, GameNotOpen, NotInGame, NotAlive.
     """
-    return _take_out(game_id, victim, killer, now=now)[0]
+    return _take_out(game_id, victim, killer, None, now=now)[0]
 
 
 def _take_out(
-    game_id: str, victim: str, killer: str | None, *, now: datetime
+    game_id: str,
+    victim: str,
+    killer: str | None,
+    request: KeyedRequest | None,
+    *,
+    now: datetime,
 ) -> tuple[Game, rules.Elimination]:
     rules.check_game_id(game_id)
+    claim = request.claim(game_id, now=now) if request else {}
     without: set[str] = set()
     for _ in retries.races():
         game, roster = Game.with_roster(game_id, consistent=True)
@@ -62,8 +72,11 @@ def _take_out(
             raise GameNotFound
         result = rules.eliminate(game.state, [seat.state for seat in roster], victim, killer)
         try:
-            _write(game, roster, victim, killer, result, without=without, now=now)
+            _write(game, roster, victim, killer, result, claim=claim, without=without, now=now)
         except ConditionFailed as refused:
+            if request:
+                # Only another request under this key ends here: the same one finds its victim out.
+                request.first_in(refused)
             # Somebody was faster: load and decide again. An account deleted meanwhile has no
             # stats to settle; its seat still gets its placement.
             without |= {name for name, item in refused.failed.items() if item is None}
@@ -82,14 +95,10 @@ def _take_out(
     raise AssertionError("races() ends by raising")
 
 
-def _earlier(
-    game_id: str, victim: str, killer: str | None
-) -> tuple[Game, rules.Elimination] | None:
+def _earlier(game_id: str, victim: str) -> tuple[Game, rules.Elimination] | None:
     """Return what came of an elimination that was recorded before, by the victim's seat."""
     game, seat = Game.with_seat(game_id, victim)
     if game is None or seat is None or seat.placement is None or seat.is_alive:
-        return None
-    if seat.eliminated_by != killer:
         return None
     placement = int(seat.placement)
     # The runner-up's elimination was the one that ended the game.
@@ -104,6 +113,7 @@ def _write(
     killer: str | None,
     result: rules.Elimination,
     *,
+    claim: dict[str, Write],
     without: set[str],
     now: datetime,
 ) -> None:
@@ -125,7 +135,7 @@ def _write(
     if result.winner is None:
         if killer is not None:
             players["killer"] = seats[killer].score_kill()
-        Game.eliminate(game, players, _except(users, without))
+        Game.eliminate(game, players, _except(users, without) | claim)
         return
     last = seats[result.winner]
     kills = int(last.kills or 0) + (1 if killer == last.username else 0)
@@ -137,7 +147,7 @@ def _write(
         coins=flags.win_reward_coins,
         clear_pointer=clear_pointer,
     )
-    Game.finish(game, players, _except(users, without), winner=last.username, now=now)
+    Game.finish(game, players, _except(users, without) | claim, winner=last.username, now=now)
 
 
 def _except(users: dict[str, Write], without: set[str]) -> dict[str, Write]:

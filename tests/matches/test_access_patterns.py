@@ -83,6 +83,7 @@ EXPECTED = {
     "match history": read(QUERY, 0.5),
     "anonymise seat": write(UPDATE, 1, MatchHistoryIndex=1),
     "read quick-join pointer": read(GET, 1),
+    "read request record": read(GET, 1),
     "take lease": write(TRANSACT, 2),
     "beat": write("BatchWriteItem", 1),
     "list heartbeats": read(QUERY, 1),

@@ -1,10 +1,12 @@
+import asyncio
 from datetime import timedelta
 
 import httpx
 import pytest
 
-from matches.models import Game
-from matches.services import lobby
+from gameserver.errors import NotAlive
+from matches.models import STARTED, Game
+from matches.services import lobby, play
 from matches.services.lobby import GameOptions
 from tests.builders import MAP, NOW, Api, APlayer, a_game, a_player, ok, players, refusal
 
@@ -122,3 +124,72 @@ async def test_a_report_of_anothers_kill_is_no_repeat(api: Api) -> None:
     ok(await report(api, alice, game.game_id, "bob", "key-1"), 201)
 
     refusal(await report(api, cleo, game.game_id, "bob", "key-1"), 409, "not_alive")
+
+
+async def test_a_repeat_while_the_first_report_is_on_its_way_gets_the_same_answer(api: Api) -> None:
+    alice, bob, cleo = players("alice", "bob", "cleo")
+    game = a_game(alice, bob, cleo, status=STARTED)
+
+    answers = await asyncio.gather(
+        *(report(api, alice, game.game_id, "bob", "key-1") for _ in range(4))
+    )
+
+    first = ok(answers[0], 201)
+    assert all(ok(answer, 201) == first for answer in answers)
+    assert alice.user.kills == 0
+    ok(await report(api, alice, game.game_id, "cleo", "key-2"), 201)
+    assert alice.user.kills == 2
+
+
+@pytest.mark.parametrize("other", ["cleo", "bob"])
+async def test_a_reports_key_is_refused_for_another_report(api: Api, other: str) -> None:
+    alice, bob, cleo, dan = players("alice", "bob", "cleo", "dan")
+    game = a_game(alice, bob, cleo, dan, status=STARTED)
+    ok(await report(api, alice, game.game_id, "dan", "key-1"), 201)
+    if other == "bob":
+        # Out by somebody else: the rules, too, would refuse the second report.
+        ok(await report(api, cleo, game.game_id, "bob", "key-1"), 201)
+
+    answer = await report(api, alice, game.game_id, other, "key-1")
+
+    refusal(answer, 409, "idempotency_key_reused")
+    again = ok(await report(api, alice, game.game_id, "dan", "key-1"), 201)
+    assert (again["placement"], again["alive_count"]) == (4, 3)
+
+
+async def test_a_creations_key_is_refused_for_a_report(api: Api) -> None:
+    alice, bob = players("alice", "bob")
+    game = ok(await create(api, alice, "key-1"), 201)
+    lobby.join_game(bob.identity, game["game_id"], now=NOW)
+    lobby.start_game("alice", game["game_id"], now=NOW)
+
+    answer = await report(api, alice, game["game_id"], "bob", "key-1")
+
+    refusal(answer, 409, "idempotency_key_reused")
+    assert bob.user.deaths == 0
+
+
+async def test_a_key_that_was_not_given_is_no_repeat(api: Api) -> None:
+    alice, bob, cleo = players("alice", "bob", "cleo")
+    game = a_game(alice, bob, cleo, status=STARTED)
+    path = f"/games/{game.game_id}/eliminations"
+    ok(await api.post(path, alice, victim="bob"), 201)
+
+    refusal(await api.post(path, alice, victim="bob"), 409, "not_alive")
+    refusal(await report(api, alice, game.game_id, "bob", "key-1"), 409, "not_alive")
+
+
+def test_a_reports_key_is_forgotten_after_a_day(table: None) -> None:
+    alice, bob, cleo = players("alice", "bob", "cleo")
+    game = a_game(alice, bob, cleo, status=STARTED)
+
+    def report_at(hours: int) -> int:
+        now = NOW + timedelta(hours=hours)
+        _, result = play.eliminate_player(
+            alice.identity, game.game_id, "bob", "alice", now=now, idempotency_key="key-1"
+        )
+        return result.placement
+
+    assert [report_at(0), report_at(23)] == [3, 3]
+    with pytest.raises(NotAlive):
+        report_at(25)
