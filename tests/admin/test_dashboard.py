@@ -21,17 +21,21 @@ def _read_anew() -> None:
     dashboard.forget()
 
 
-def a_report(process_id: str, *, revision: int = 1, seen_at: datetime = NOW) -> ProcessReport:
+def a_report(
+    process_id: str, *, revision: int = 1, silent_for: timedelta = timedelta()
+) -> ProcessReport:
+    # The time of the test, not of the run's beginning: the board compares with the clock.
+    now = datetime.now(UTC)
     return ProcessReport.new(
         process_id,
         host="machine",
         pid=len(process_id),
-        started_at=NOW - timedelta(hours=1),
+        started_at=now - timedelta(hours=1),
         revision=revision,
         is_stale=False,
         defects=[],
-        minutes=[[float(NOW.timestamp() // 60), 7.0, 1.0, 2.0, 3.0, 4.0, 5.0]],
-        now=seen_at,
+        minutes=[[float(now.timestamp() // 60), 7.0, 1.0, 2.0, 3.0, 4.0, 5.0]],
+        now=now - silent_for,
     )
 
 
@@ -65,8 +69,8 @@ def test_the_board_tells_current_late_and_lost_processes_apart(boss: Operator) -
     boss.post(f"{SWITCHES}chat_enabled/kill/")
     ProcessReport.put_report(a_report("current", revision=2))
     ProcessReport.put_report(a_report("behind", revision=1))
-    ProcessReport.put_report(a_report("lost", seen_at=NOW - timedelta(minutes=5)))
-    ProcessReport.put_report(a_report("long gone", seen_at=NOW - timedelta(hours=1)))
+    ProcessReport.put_report(a_report("lost", silent_for=timedelta(minutes=5)))
+    ProcessReport.put_report(a_report("long gone", silent_for=timedelta(hours=1)))
     lines = boss.get(SWITCHES).context_data["processes"]
     assert {line["report"].process_id: line["state"] for line in lines} == {
         "current": "current",

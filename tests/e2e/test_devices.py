@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -69,19 +69,20 @@ async def test_a_client_that_stops_reading_is_closed_and_costs_the_others_nothin
         Client(accounts[2], [server], game_id, 0) as other,
     ):
         stuck = raw_watcher(server, accounts[1], game_id)
-        slowest = 0.0
         count = 0
         while metric(server, "socket_relays_dropped_total") == 0:
-            for _ in range(500):
-                asked = time.monotonic()
+            for _ in range(100):
                 assert (await talker.ask("game.relay", data="x" * 1000))["type"] == "ok"
-                slowest = max(slowest, time.monotonic() - asked)
-            count += 500
+            count += 100
             assert count < 20_000
-        # What it would not take was left out; the others' came whole and in time.
-        await other.until(lambda: len(other.relayed) == count)
-        assert slowest < 1.0
+            # What the stuck one would not take is left out; the others' come whole, and each
+            # answer in its time (`ask` and `until` have deadlines).
+            await other.until(partial(has_heard, other, count))
         stuck.close()
+
+
+def has_heard(client: Client, count: int) -> bool:
+    return len(client.relayed) == count
 
 
 def raw_watcher(server: Server, player: APlayer, game_id: str) -> socket.socket:
