@@ -32,11 +32,15 @@ class StrictParser(Parser):
     """Accept only JSON that can be stored and given back unchanged."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        """Return the body's value.
+        """Return the body's object.
 
-        Raises: ValueError (answered as `malformed_request`).
+        Raises: ValueError (answered as `malformed_request`), ValidationFailed for another value.
         """
-        return strict_json.loads(request.body.decode())
+        value = strict_json.loads(request.body.decode())
+        if not isinstance(value, dict):
+            # Here, because the parameters' parser takes an empty list or 0 for no body at all.
+            raise ValidationFailed(errors=[{"loc": ["body"], "msg": "Input should be an object"}])
+        return value
 
 
 class Api(NinjaAPI):
@@ -97,12 +101,19 @@ def on_missing_token(request: HttpRequest, error: AuthenticationError) -> HttpRe
 @api.exception_handler(ValidationError)
 def on_invalid_request(request: HttpRequest, error: ValidationError) -> HttpResponse:
     # Where and what, never the value itself: it may be a password.
-    errors = [{"loc": list(each["loc"]), "msg": each["msg"]} for each in error.errors]
+    errors = [{"loc": _place(each["loc"]), "msg": each["msg"]} for each in error.errors]
     return problems.problem(ValidationFailed(errors=errors))
+
+
+def _place(loc: tuple[str | int, ...]) -> list[str | int]:
+    # A body's second part is the name of our function's parameter.
+    return ["body", *loc[2:]] if loc[0] == "body" else list(loc)
 
 
 @api.exception_handler(HttpError)
 def on_malformed_body(request: HttpRequest, error: HttpError) -> HttpResponse:
+    if isinstance(error.__cause__, ValidationFailed):
+        return problems.problem(error.__cause__)
     return problems.problem(
         MalformedRequest("The body is not JSON that can be stored and given back unchanged.")
     )

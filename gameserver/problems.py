@@ -7,7 +7,13 @@ import structlog
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 
-from gameserver.errors import GameServerError, MalformedRequest, MethodNotAllowed, NotFound
+from gameserver.errors import (
+    GameServerError,
+    MalformedRequest,
+    MethodNotAllowed,
+    NotAuthenticated,
+    NotFound,
+)
 
 CONTENT_TYPE = "application/problem+json"
 REQUEST_ID_HEADER = "X-Request-ID"
@@ -18,7 +24,8 @@ _log = structlog.get_logger(__name__)
 def problem(error: GameServerError) -> JsonResponse:
     """Shape a domain error: `type`, `title`, `status`, `detail`, `code`, and its extra fields.
 
-    `retry_after` (seconds) becomes a Retry-After header, too.
+    `retry_after` (seconds) becomes a Retry-After header, too. The challenge goes with a missing or
+    dead token only: clients answer one by a refresh, which mends no wrong password.
     """
     body = {
         "type": "about:blank",
@@ -31,9 +38,9 @@ def problem(error: GameServerError) -> JsonResponse:
     response = JsonResponse(body, status=error.status, content_type=CONTENT_TYPE)
     if "retry_after" in error.extra:
         response["Retry-After"] = str(error.extra["retry_after"])
-    if error.status == 401:
+    if isinstance(error, NotAuthenticated):
         response["WWW-Authenticate"] = "Bearer"
-    return response
+    return _unlogged(response)
 
 
 def internal_error(error: Exception, request_id: str) -> JsonResponse:
@@ -51,7 +58,14 @@ def _internal_error(request_id: str) -> JsonResponse:
         "code": "internal_error",
         "request_id": request_id,
     }
-    return JsonResponse(body, status=500, content_type=CONTENT_TYPE)
+    return _unlogged(JsonResponse(body, status=500, content_type=CONTENT_TYPE))
+
+
+def _unlogged(response: JsonResponse) -> JsonResponse:
+    # Django would log any 5xx as an error: a refusal is none (a kill switch is no outage), and a
+    # fault has been logged with its trace by then.
+    response._has_been_logged = True  # type: ignore[attr-defined]  # what `log_response` looks at
+    return response
 
 
 def unknown_path(request: HttpRequest) -> HttpResponse:
@@ -74,7 +88,10 @@ def _as_problem(response: HttpResponseBase, request_id: str) -> HttpResponseBase
 
 
 class ApiMiddleware:
-    """Give every request an id, and Django's own errors under /api the shape of the others."""
+    """Give every request an id, and Django's own errors under /api the shape of the others.
+
+    HEAD under /api is GET without the body.
+    """
 
     async_capable = True
     sync_capable = False
@@ -87,9 +104,16 @@ class ApiMiddleware:
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         request_id = uuid.uuid4().hex
         request.META["REQUEST_ID"] = request_id
+        is_api = request.path_info.startswith("/api/")
+        is_head = is_api and request.method == "HEAD"
+        if is_head:
+            request.method = "GET"
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             response = await self.get_response(request)
-        if request.path_info.startswith("/api/"):
+        if is_api:
             response = _as_problem(response, request_id)
+        if is_head and isinstance(response, HttpResponse):
+            # The length that GET would have stays in the headers.
+            response.content = b""
         response[REQUEST_ID_HEADER] = request_id
         return response

@@ -19,10 +19,11 @@ class MapOut(Schema):
 
 class CreateIn(Schema):
     map: str = Field(max_length=50)
-    max_players: int = Field(MAX_PLAYERS, ge=MIN_PLAYERS, le=MAX_PLAYERS)
-    min_players: int = Field(MIN_PLAYERS, ge=MIN_PLAYERS, le=MAX_PLAYERS)
-    is_private: bool = False
-    auto_start: bool = False
+    # Strict: JSON has numbers and truth values of its own; `true` is no 1, and "5" no 5.
+    max_players: int = Field(MAX_PLAYERS, ge=MIN_PLAYERS, le=MAX_PLAYERS, strict=True)
+    min_players: int = Field(MIN_PLAYERS, ge=MIN_PLAYERS, le=MAX_PLAYERS, strict=True)
+    is_private: bool = Field(False, strict=True)
+    auto_start: bool = Field(False, strict=True)
 
 
 class QuickJoinIn(Schema):

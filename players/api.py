@@ -40,7 +40,7 @@ class RefreshIn(Schema):
 
 
 class LogoutIn(Schema):
-    everywhere: bool = False
+    everywhere: bool = Field(False, strict=True)
 
 
 class PasswordIn(Schema):

@@ -49,6 +49,8 @@ async def get_settings(request: HttpRequest) -> HttpResponse:
     known = request.headers.get("If-None-Match", "")
     if etag in known or known.strip() == "*":
         response = HttpResponse(status=304)
+        # Django's default, of a body that is not there.
+        del response["Content-Type"]
     else:
         response = HttpResponse(body, content_type="application/json")
     response["ETag"] = etag

@@ -16,6 +16,7 @@ from players import passwords, rules
 from players.models import Credential, Session, User
 
 REFRESH_TOKEN_DAYS = 30
+BAD_REFRESH_TOKEN = "This refresh token is not good, or no longer: log in again."  # noqa: S105 (a text)
 # How long a revoked session may still be believed by a process that missed the hint.
 IDENTITY_CACHE_SECONDS = 5
 IDENTITY_CACHE_SIZE = 20_000
@@ -73,7 +74,7 @@ def refresh(refresh_token: str, *, now: datetime) -> Tokens:
     new_secret = secrets.token_urlsafe(32)
     user, session = User.with_session(username, session_id)
     if user is None or session is None or _is_over(session, now):
-        raise NotAuthenticated
+        raise NotAuthenticated(BAD_REFRESH_TOKEN)
     rules.check_not_banned(user.banned_until, now)
     try:
         Session.rotate(
@@ -87,7 +88,7 @@ def refresh(refresh_token: str, *, now: datetime) -> Tokens:
         # Used before, by its owner or a thief: neither can be told apart, so both must log in.
         if refused.failed["item"] is not None:
             log_out(username, session_id)
-        raise NotAuthenticated from refused
+        raise NotAuthenticated(BAD_REFRESH_TOKEN) from refused
     return _tokens(username, session_id, new_secret, now=now)
 
 
@@ -180,7 +181,7 @@ def _tokens(username: str, session_id: str, secret: str, *, now: datetime) -> To
 def _parts(refresh_token: str) -> tuple[str, str, str]:
     parts = refresh_token.split(".")
     if len(parts) != 3 or not rules.USERNAME.fullmatch(parts[0]) or not 1 <= len(parts[1]) <= 64:
-        raise NotAuthenticated
+        raise NotAuthenticated(BAD_REFRESH_TOKEN)
     return parts[0], parts[1], parts[2]
 
 

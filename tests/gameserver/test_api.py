@@ -1,3 +1,4 @@
+import logging
 from typing import Any
 
 import pytest
@@ -6,6 +7,7 @@ from pytest_django import Settings
 from gameserver.models import Item, transact
 from matches.services import find
 from players.models import User
+from settings_singleton.testing import override_flags
 from tests.builders import MAP, PASSWORD, Api, a_player, ok, refusal
 
 JSON = {"Content-Type": "application/json"}
@@ -20,7 +22,7 @@ async def test_an_unknown_path_is_a_problem(api: Api, path: str) -> None:
         refusal(await api.get(path, by), 404, "not_found")
 
 
-@pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW"])
+@pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH", "OPTIONS", "TRACE", "BREW"])
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [("/maps", "GET"), ("/games", "GET, POST"), ("/players/guest", "POST")],
@@ -31,8 +33,18 @@ async def test_a_wrong_method_is_a_problem(api: Api, method: str, path: str, all
     assert answer.status_code == 405
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert set(answer.headers["Allow"].split(", ")) >= set(allowed.split(", "))
-    if method != "HEAD":
-        refusal(answer, 405, "method_not_allowed")
+    refusal(answer, 405, "method_not_allowed")
+
+
+async def test_head_is_get_without_the_body(api: Api) -> None:
+    for path, status in (("/maps", 200), ("/games", 401), ("/nope", 404)):
+        read = await api.get(path)
+        head = await api.send("HEAD", path)
+
+        assert (head.status_code, head.content) == (status, b"")
+        for name in ("Content-Type", "Content-Length"):
+            assert head.headers.get(name) == read.headers.get(name)
+    assert (await api.send("HEAD", "/players/guest")).status_code == 405
 
 
 @pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
@@ -82,6 +94,41 @@ async def test_json_of_the_wrong_shape_is_invalid(api: Api, body: str) -> None:
     problem = refusal(answer, 422, "validation_error")
     assert problem["errors"]
     assert all(error.keys() == {"loc", "msg"} for error in problem["errors"])
+
+
+@pytest.mark.parametrize("body", ["[]", "0", '""', "false", "null", "[1]", "1"])
+@pytest.mark.parametrize("path", ["/games/quick-join", "/auth/logout"])
+async def test_what_is_no_object_is_not_taken_for_no_body(api: Api, path: str, body: str) -> None:
+    alice = a_player()
+
+    answer = await api.send("POST", path, alice, content=body, headers=JSON)
+
+    refusal(answer, 422, "validation_error")
+    assert ok(await api.get("/players/me", alice))["current_game"] is None
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *({"max_players": True}, {"max_players": "5"}, {"max_players": 5.0}),
+        *({"min_players": True}, {"is_private": 1}, {"auto_start": "false"}),
+    ],
+)
+async def test_values_of_another_type_are_not_converted(api: Api, field: dict[str, Any]) -> None:
+    problem = refusal(
+        await api.post("/games", a_player(), map=MAP, **field), 422, "validation_error"
+    )
+
+    assert [error["loc"] for error in problem["errors"]] == [["body", *field]]
+
+
+async def test_an_invalid_field_is_named_as_the_client_knows_it(api: Api) -> None:
+    async def places(answer: Any) -> list[Any]:
+        return [each["loc"] for each in refusal(answer, 422, "validation_error")["errors"]]
+
+    assert await places(await api.post("/players", username="alice")) == [["body", "password"]]
+    assert await places(await api.post("/players")) == [["body"]]
+    assert await places(await api.get("/leaderboard?limit=0", a_player())) == [["query", "limit"]]
 
 
 @pytest.mark.parametrize("number", [2**31, 2**63, -(2**63) - 1, 10**300])
@@ -140,6 +187,31 @@ async def test_an_unexpected_error_shows_its_number_and_nothing_else(
     assert problem["request_id"] == answer.headers["X-Request-ID"]
     for inner in ("GAME#", "RuntimeError", "Traceback", "AKIA", ".py", "gameserver"):
         assert inner not in answer.text
+
+
+async def test_a_refusal_is_no_error_in_the_log_and_a_fault_is_one(
+    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    alice = a_player()
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError(SECRET)
+
+    with override_flags(game_creation_enabled=False):
+        refusal(await api.post("/games", alice, map=MAP), 503, "feature_disabled")
+    with override_flags(maintenance_mode=True):
+        refusal(await api.get("/games", alice), 503, "maintenance")
+    refusal(await api.get("/nope"), 404, "not_found")
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
+
+    monkeypatch.setattr(find, "open_games", fail)
+    refusal(await api.get("/games", alice), 500, "internal_error")
+    monkeypatch.setattr("gameserver.middleware.CommonMiddleware.process_request", fail)
+    refusal(await api.get("/maps"), 500, "internal_error")
+
+    errors = [each for each in caplog.records if each.levelno >= logging.ERROR]
+    # Once each, though both would pass Django's own log on their way out, too.
+    assert [each.name for each in errors] == ["gameserver.problems", "django.request"]
 
 
 async def test_a_failure_outside_every_view_is_the_same_problem(

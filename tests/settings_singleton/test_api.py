@@ -32,6 +32,7 @@ async def test_unchanged_settings_are_answered_with_304_and_no_body(api: Api) ->
         assert (again.status_code, again.content) == (304, b"")
         assert again.headers["ETag"] == first.headers["ETag"]
         assert again.headers["Cache-Control"] == "no-cache"
+        assert "Content-Type" not in again.headers
 
 
 async def test_changed_settings_have_another_etag(api: Api) -> None:
