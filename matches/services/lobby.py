@@ -23,6 +23,7 @@ from matches.models import CANCELLED, OPEN, STARTED, Game, UserGameMapping
 from matches.services import play
 from matches.services.idempotency import KeyedRequest
 from players.models import User
+from players.rules import DELETED_PLAYER
 from settings_singleton.services import require_flag
 
 JOINED = Counter("players_joined_total", "Seats taken in lobbies of others")
@@ -158,12 +159,13 @@ def leave_game(username: str, game_id: str, *, now: datetime) -> Game:
             raise
         if game.status == STARTED:
             if not seat.is_alive:
-                return game
+                return _without_deleted_host(game, roster)
             try:
-                return play.take_out(game_id, username, None, now=now)
+                game = play.take_out(game_id, username, None, now=now)
             except NotAlive:
                 # Eliminated meanwhile, perhaps by the same wish from another device.
                 continue
+            return _without_deleted_host(game, roster)
         rules.check_is_open(game.state)
         if _free(game, roster, seat, now=now):
             return existing_game(game_id)
@@ -281,10 +283,17 @@ def _free(
 
 
 def _already_seated(game_id: str, seat: UserGameMapping) -> Game:
-    game = existing_game(game_id)
+    game, roster = load(game_id)
     if game.status in {OPEN, STARTED} and seat.is_alive:
-        return game
+        return _without_deleted_host(game, roster)
     raise GameNotOpen("You were in this game, and it is over for you.")
+
+
+def _without_deleted_host(game: Game, roster: list[UserGameMapping]) -> Game:
+    """Take the host's name off an answer if his account is gone: a running game keeps its host."""
+    if not any(seat.username == game.host and not seat.is_deleted for seat in roster):
+        game.host = DELETED_PLAYER
+    return game
 
 
 def _stale_pointer(refused: ConditionFailed, username: str, game_id: str) -> str | None:

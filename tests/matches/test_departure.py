@@ -51,6 +51,18 @@ async def test_a_player_who_is_deleted_loses_his_running_game(api: Api) -> None:
     ok(await api.post(f"/games/{game.game_id}/eliminations", bob, victim="cat"), 201)
 
 
+async def test_no_answer_about_a_running_game_names_a_deleted_host(api: Api) -> None:
+    alice, bob, cat, dan = players("alice", "bob", "cat", "dan")
+    game = a_game(alice, bob, cat, dan, status=STARTED)
+    assert ok(await api.post(f"/games/{game.game_id}/join", bob))["host"] == "alice"
+
+    assert (await api.send("DELETE", "/players/me", alice)).status_code == 204
+
+    for action, player in (("join", bob), ("leave", cat), ("leave", cat)):
+        answer = ok(await api.post(f"/games/{game.game_id}/{action}", player))
+        assert answer["host"] == "deleted-player"
+
+
 async def test_the_past_of_a_deleted_winner_stays_without_his_name(api: Api) -> None:
     alice, bob = players("alice", "bob")
     game = a_game(alice, bob, status=STARTED)
