@@ -101,18 +101,18 @@ def change(
         before = {name: current.values[name] for name in wanted}
         seen = seen or before
         _check_unchanged(seen, before, wanted)
-        todo = {
+        pending = {
             name: value
             for name, value in wanted.items()
             if value != before[name] or name in current.defects
         }
-        if not todo:
+        if not pending:
             return Change(current.revision, before={}, after={})
-        revision = _write(current, todo, who=who, why=why, now=now)
+        revision = _write(current, pending, who=who, why=why, now=now)
         if revision is not None:
             cache.refresh_now()
             hints.settings_changed(revision)
-            return Change(revision, before={name: before[name] for name in todo}, after=todo)
+            return Change(revision, before={name: before[name] for name in pending}, after=pending)
         pause(random.uniform(0, PAUSE_SECONDS * 2**attempt))  # noqa: S311 (jitter)
     raise TryAgain(cause="settings_contention")
 
@@ -153,22 +153,22 @@ def history(limit: int = 20) -> list[AuditRow]:
 
 
 def _write(
-    current: Snapshot, todo: Mapping[str, Value], *, who: str, why: str, now: datetime
+    current: Snapshot, pending: Mapping[str, Value], *, who: str, why: str, now: datetime
 ) -> int | None:
     """Return the new revision, or None if another writer came first."""
     revision = current.revision + 1
     for _ in range(2):
         row = AuditRow.new(
             revision,
-            before={name: current.values[name] for name in todo},
-            after=todo,
-            values={**current.values, **todo},
+            before={name: current.values[name] for name in pending},
+            after=pending,
+            values={**current.values, **pending},
             who=who,
             why=why,
             now=now,
         )
         try:
-            FlagsItem.replace(current.revision, todo, row)
+            FlagsItem.replace(current.revision, pending, row)
         except ConditionFailed as lost:
             if set(lost.failed) != {"row"}:
                 return None

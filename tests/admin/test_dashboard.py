@@ -46,6 +46,12 @@ def test_the_first_page_offers_charts_to_those_who_may_see_them(
     assert "dashboard.js" not in nobody.page("/admin/")
 
 
+def test_the_page_of_one_app_has_no_charts(viewer: Operator) -> None:
+    page = viewer.page("/admin/settings_singleton/")
+    assert "dashboard.js" not in page
+    assert "chart-online" not in page
+
+
 def test_figures_come_from_every_process(viewer: Operator) -> None:
     for process_id in ("one", "other"):
         ProcessReport.put_report(a_report(process_id))
