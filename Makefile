@@ -24,7 +24,7 @@ lint: setup .venv/.development ## Check format, style, types and the direction o
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said" >&2; exit 1; }
 
 format: .venv/.development ## Format the code and mend what can be mended
 	@$(BIN)/ruff format .

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.utils import OperationalError
 
-from gameserver import engine
+from gameserver import engine, letterbox
 
 _REFUSED_CREDENTIALS = {
     "AccessDeniedException",
@@ -32,9 +32,12 @@ class TableCommand(BaseCommand):
     """A command that works on the table.
 
     It uses the embedded engine of the server that runs on the same `DATA_DIR`, or starts one there
-    for its own duration. Meanwhile, nothing below a warning is logged. Subclasses implement
-    `handle`, and extend `add_arguments`.
+    for its own duration; hints reach that server. Meanwhile, nothing below a warning is logged.
+    Subclasses implement `handle`, and extend `add_arguments`.
     """
+
+    # Whether it may begin a database where there is none; others look or change what is there.
+    may_create_data = False
 
     # The checks import every URL and admin page, which no command here needs.
     requires_system_checks = []
@@ -43,8 +46,12 @@ class TableCommand(BaseCommand):
         add_data_dir(parser)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        with quiet_logs(), clear_errors(), reachable_engine():
-            return super().execute(*args, **options)
+        with quiet_logs(), clear_errors():
+            if self.may_create_data:
+                make_data_dir()
+            own_engine = engine_on_data(may_create=self.may_create_data)
+            with own_engine, letterbox.posted_hints(settings.DATA_DIR):
+                return super().execute(*args, **options)
 
 
 def add_data_dir(parser: argparse.ArgumentParser) -> None:
@@ -64,11 +71,29 @@ def quiet_logs() -> Iterator[None]:
         logging.disable(before)
 
 
-@contextmanager
-def reachable_engine() -> Iterator[None]:
-    """See that `DYNAMODB_ENDPOINT_URL=embedded` finds an engine inside the block.
+def make_data_dir() -> None:
+    """Create `DATA_DIR` if anything is kept there, and the secret of a development server.
 
-    Raises: EngineError.
+    Raises: CommandError.
+    """
+    staff = settings.DATABASES["default"]["ENGINE"]
+    is_embedded = settings.DYNAMODB_ENDPOINT_URL == engine.EMBEDDED
+    if settings.IS_PRODUCTION and not is_embedded and not staff.endswith("sqlite3"):
+        return
+    try:
+        settings.DATA_DIR.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Made by being looked at.
+        bool(settings.SECRET_KEY)
+    except OSError as error:
+        reason = error.strerror
+        raise CommandError(f"DATA_DIR={settings.DATA_DIR} can't be used: {reason}.") from error
+
+
+@contextmanager
+def engine_on_data(*, may_create: bool) -> Iterator[None]:
+    """Where the table is embedded, use the running server's engine, or start one on its data.
+
+    Raises: EngineError, also if `DATA_DIR` holds no data, unless that may be created.
     """
     if settings.DYNAMODB_ENDPOINT_URL != engine.EMBEDDED:
         yield
@@ -77,6 +102,11 @@ def reachable_engine() -> Iterator[None]:
     try:
         engine.running_url(settings.DATA_DIR)
     except engine.EngineNotRunning:
+        if not may_create and not engine.has_data(settings.DATA_DIR):
+            raise engine.EngineNotRunning(
+                f"DATA_DIR={settings.DATA_DIR} holds no data: name the server's folder by "
+                "--data-dir or DATA_DIR, or begin one with `manage.py create_table`."
+            ) from None
         own = engine.EmbeddedEngine(settings.DATA_DIR)
     # Not inside `except`: a failure of the command would be taken for one of the engine.
     with own:

@@ -32,6 +32,7 @@ POLL_SECONDS = 0.005
 # The chosen port can be taken by somebody else before the engine binds it.
 PORT_ATTEMPTS = 3
 LISTENING = "listening on"
+DATABASE = "dynamodb.sqlite3"
 
 ENGINE_FOLDER = Path(__file__).resolve().parent.parent / "engine"
 
@@ -90,6 +91,11 @@ def running_url(data_dir: Path) -> str:
         return str(json.loads((data_dir / "engine.json").read_text())["url"])
     except (FileNotFoundError, ValueError, KeyError):
         raise EngineNotRunning(f"The embedded engine of {data_dir} is only starting.") from None
+
+
+def has_data(data_dir: Path) -> bool:
+    """Tell whether an engine has ever kept its tables in `data_dir`."""
+    return (data_dir / DATABASE).exists()
 
 
 def binary_path() -> Path:
@@ -227,7 +233,7 @@ class EmbeddedEngine:
         port = free_port()
         command: list[str | Path] = [binary, "serve", "--host", "127.0.0.1", "--port", str(port)]
         if self.data_dir is not None:
-            command += ["--db-path", self.data_dir / "dynamodb.sqlite3"]
+            command += ["--db-path", self.data_dir / DATABASE]
         with self._open_log() as log:
             self._process = subprocess.Popen(  # noqa: S603 (nothing of it comes from outside)
                 command,

@@ -27,6 +27,8 @@ class Chatty(TableCommand):
 
 
 class Failing(TableCommand):
+    may_create_data = True
+
     def handle(self, *args: Any, **options: Any) -> None:
         raise CommandError("its own reason")
 

@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -143,6 +144,27 @@ def test_an_option_that_can_not_work_is_one_clear_line(
     assert message in line
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "abc"),
+        ("LISTING_SHARDS", "0"),
+        ("LOG_LEVEL", "loud"),
+        ("DATABASE_URL", "foo://x"),
+        ("CORS_ALLOWED_ORIGINS", "foo"),
+        ("ENVIRONMENT", "prod"),
+    ],
+)
+def test_a_wrong_value_in_the_environment_is_one_clear_line(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    data_dir = tmp_path / "data"
+    with failing_server(server_environment(data_dir, **{name: value})) as server:
+        [line] = error_lines(server)
+    assert line.startswith(f"Error: {name}={value} must be ")
+    assert not data_dir.exists()
+
+
 def test_a_second_server_on_the_same_data_is_one_clear_line(shared_server: Server) -> None:
     with failing_server(server_environment(shared_server.data_dir)) as second:
         assert error_lines(second) == [
@@ -212,7 +234,6 @@ def test_production_refuses_a_weak_secret(tmp_path: Path, secret: str) -> None:
         ({"ALLOWED_HOSTS": "*"}, "ALLOWED_HOSTS must name the hosts"),
         ({"REDIS_URL": "redis://redis.example:6379/0"}, "REDIS_URL has no password"),
         ({"DEBUG": "1"}, "DEBUG must be off"),
-        ({"ENVIRONMENT": "prod", "SECRET_KEY": ""}, "SECRET_KEY is not set"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -249,9 +270,9 @@ def test_two_environments_on_one_redis_use_different_channels(tmp_path: Path) ->
             text=True,
             check=True,
         ).stdout
-        for environment in ("test", "staging", "production")
+        for environment in ("test", "production")
     }
-    assert len(prefixes) == 3
+    assert len(prefixes) == 2
 
 
 def test_other_commands_use_the_running_engine_or_start_it(server: Server) -> None:
@@ -268,6 +289,42 @@ def test_other_commands_use_the_running_engine_or_start_it(server: Server) -> No
     server.terminate()
     assert "as designed" in create_table()
     assert not (server.data_dir / "engine.json").exists()
+
+
+def test_a_command_that_finds_no_data_says_where_it_looked_and_leaves_none(
+    tmp_path: Path,
+) -> None:
+    data_dir = tmp_path / "elsewhere"
+    for command in ("flags", "check_table", "sweep"):
+        done = subprocess.run(
+            [sys.executable, "manage.py", command],
+            cwd=ROOT,
+            env=server_environment(data_dir),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        [line] = done.stderr.splitlines()
+        assert line.startswith(f"CommandError: DATA_DIR={data_dir} holds no data: ")
+        assert not data_dir.exists()
+
+
+def test_a_switch_that_a_command_flips_holds_at_once(server: Server) -> None:
+    flags = [sys.executable, "manage.py", "flags"]
+    for value in ("off", "on", "off"):
+        options = ["set", "chat_enabled", value, "--why", "to see", "--yes"]
+        environment = server_environment(server.data_dir)
+        subprocess.run([*flags, *options], cwd=ROOT, env=environment, check=True)
+        # Far sooner than the server's next look by itself, 8 to 12 s after its last.
+        deadline = time.monotonic() + 2
+        while chat_is_enabled(server) != (value == "on"):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+def chat_is_enabled(server: Server) -> bool:
+    return bool(httpx.get(f"{server.url}/api/settings").json()["flags"]["chat_enabled"])
 
 
 def test_make_says_what_is_missing(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from settings_singleton.services import create_first_item
 
 class Command(TableCommand):
     help = "Create the table if it is missing; report how an existing one differs."
+    may_create_data = True
 
     def handle(self, *args: Any, **options: Any) -> None:
         differences = create_table()

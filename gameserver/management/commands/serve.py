@@ -18,7 +18,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from gameserver import commands, engine
+from gameserver import commands, engine, letterbox
 from gameserver.errors import GameServerError
 from gameserver.workers import Workers, check_can_share, inherited_listener
 from settings_singleton import cache, counters
@@ -33,8 +33,8 @@ class Command(BaseCommand):
     help = "Run the server; Ctrl-C or SIGTERM stops it and its embedded engine."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1")
-        parser.add_argument("--port", type=int, default=os.environ.get("PORT") or 8000)
+        parser.add_argument("--host", default=settings.HOST)
+        parser.add_argument("--port", type=int, default=settings.PORT)
         parser.add_argument(
             "--workers", type=int, default=1, help="how many processes; several need REDIS_URL"
         )
@@ -56,33 +56,35 @@ class Command(BaseCommand):
         with commands.clear_errors(), ExitStack() as stack:
             listener = stack.enter_context(_listen(options["host"], options["port"]))
             _allow_host(options["host"])
+            commands.make_data_dir()
             embedded = None
             if settings.DYNAMODB_ENDPOINT_URL == engine.EMBEDDED:
                 embedded = stack.enter_context(engine.EmbeddedEngine(settings.DATA_DIR))
             self._prepare(is_embedded=embedded is not None)
             self._print_addresses(listener)
+            self._create_staff_account()
             if options["workers"] == 1:
+                stack.enter_context(letterbox.open_letterbox(settings.DATA_DIR))
                 _serve(listener, embedded)
             else:
                 _supervise(listener, embedded, options)
 
     def _prepare(self, *, is_embedded: bool) -> None:
-        settings.DATA_DIR.mkdir(parents=True, exist_ok=True, mode=0o700)
         call_command("migrate", verbosity=0, interactive=False)
         call_command("create_table", verbosity=0)
-        if settings.IS_PRODUCTION:
-            return
-        self._create_staff_account()
-        if is_embedded:
+        if is_embedded and not settings.IS_PRODUCTION:
             self._create_demo_data()
 
     def _create_staff_account(self) -> None:
+        if settings.IS_PRODUCTION:
+            return
         users = get_user_model().objects
         if users.filter(is_superuser=True).exists():
             return
         password = secrets.token_urlsafe(12)
         users.create_superuser("admin", password=password)
         self.stdout.write(f"Staff account, shown this once: admin / {password}")
+        self.stdout.flush()
 
     def _create_demo_data(self) -> None:
         done = settings.DATA_DIR / "demo_data_created"
@@ -104,8 +106,8 @@ class Command(BaseCommand):
         base = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         self.stdout.write(f"Game server   {base}/")
         self.stdout.write(f"API documents {base}/api/docs")
-        self.stdout.write(f"Admin         {base}/admin/")
         self.stdout.write(f"Metrics       {base}/metrics")
+        self.stdout.write(f"Admin         {base}/admin/")
         self.stdout.flush()
 
 
