@@ -1,11 +1,11 @@
 """How games look to clients, and what clients may send."""
 
-from datetime import datetime
 from typing import Any
 
 from ninja import Schema
 from pydantic import Field
 
+from gameserver.times import Timestamp
 from matches.models import Game, UserGameMapping
 from matches.rules import MAX_PLAYERS, MIN_PLAYERS
 from matches.services.find import Membership
@@ -64,9 +64,9 @@ class GameOut(Schema):
     alive_count: int | None
     is_private: bool
     version: int
-    created_at: datetime
-    started_at: datetime | None
-    ended_at: datetime | None
+    created_at: Timestamp
+    started_at: Timestamp | None
+    ended_at: Timestamp | None
     winner: str | None
     join_code: str | None = Field(None, exclude_if=lambda code: code is None)
 
@@ -76,7 +76,7 @@ class PlayerOut(Schema):
 
     username: str
     display_name: str
-    joined_at: datetime
+    joined_at: Timestamp
     is_alive: bool
     kills: int | None
     placement: int | None
@@ -96,7 +96,7 @@ class HistoryItem(Schema):
     game_id: str
     map: str | None
     status: str | None
-    joined_at: datetime
+    joined_at: Timestamp
     kills: int | None
     placement: int | None
     is_winner: bool

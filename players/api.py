@@ -1,6 +1,5 @@
 """Accounts over HTTP: sign up, log in, public profiles, leaderboard."""
 
-from datetime import datetime
 from typing import Annotated
 
 from django.http import HttpRequest
@@ -10,6 +9,7 @@ from ninja.responses import Status
 from pydantic import Field
 
 from gameserver.blocking import run_blocking
+from gameserver.times import Timestamp
 from players.bearer import identity_of
 from players.models import User
 from players.services import accounts, sessions
@@ -66,7 +66,7 @@ class Profile(Schema):
     username: str
     display_name: str
     is_guest: bool
-    created_at: datetime
+    created_at: Timestamp
     stats: Stats
 
 

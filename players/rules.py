@@ -5,6 +5,7 @@ import unicodedata
 from datetime import datetime
 
 from gameserver.errors import Banned, ValidationFailed
+from gameserver.times import rfc3339
 
 USERNAME = re.compile(r"[a-z0-9_-]{3,20}")
 # Shown in place of deleted accounts, so nobody may be called that.
@@ -66,4 +67,4 @@ def check_password(password: str) -> None:
 def check_not_banned(banned_until: datetime | None, now: datetime) -> None:
     """Raises: Banned (`banned`) with `until`."""
     if banned_until is not None and banned_until > now:
-        raise Banned(until=banned_until.isoformat())
+        raise Banned(until=rfc3339(banned_until))

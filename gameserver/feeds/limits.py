@@ -1,5 +1,6 @@
 """How much one client may send."""
 
+import math
 from collections.abc import Callable
 
 # A full allowance is what a client may send at once: ten seconds' worth, but never less than 20.
@@ -31,3 +32,8 @@ class Allowance:
 
     def _burst(self) -> float:
         return max(SMALLEST_BURST, self._per_minute() / 60 * BURST_SECONDS)
+
+
+def retry_after(wait: float) -> float:
+    """Round a wait up to tenths of a second: who comes back after it is not too early."""
+    return max(0.1, math.ceil(wait * 10) / 10)

@@ -12,7 +12,8 @@ from gameserver.blocking import run_blocking
 from gameserver.errors import RateLimited, TryAgain
 from gameserver.feeds.connection import Connection
 from gameserver.feeds.frames import to_json
-from gameserver.feeds.limits import Allowance
+from gameserver.feeds.limits import Allowance, retry_after
+from gameserver.times import rfc3339
 from matches import rules, schemas
 from matches.consumers.realtime import Realtime
 from matches.feeds import ALL_MAPS, GAME, LOBBY, GameFeed
@@ -154,13 +155,13 @@ class Commands:
         require_flag("chat_enabled")
         feed = await self._member_feed(message.game_id)
         if wait := self._chat.take():
-            raise RateLimited("You chat too fast.", retry_after=round(wait, 1))
+            raise RateLimited("You chat too fast.", retry_after=retry_after(wait))
         said = {
             "type": "game.chat",
             "game_id": message.game_id,
             "username": self._connection.username,
             "text": message.text,
-            "sent_at": timezone.now().isoformat().replace("+00:00", "Z"),
+            "sent_at": rfc3339(timezone.now()),
         }
         feed.chat(to_json(said))
         return {}

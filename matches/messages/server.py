@@ -1,10 +1,10 @@
 """What the server sends; tests check it against these classes."""
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gameserver.times import Timestamp
 from matches.schemas import EliminationOut, GameOut, PlayerOut
 
 
@@ -123,7 +123,7 @@ class GameStarted(BaseModel):
     """The game started; nobody joins any more."""
 
     type: Literal["game_started"]
-    started_at: datetime
+    started_at: Timestamp
 
 
 class PlayerEliminated(BaseModel):
@@ -178,7 +178,7 @@ class GameSaid(ServerMessage):
     game_id: str
     username: str
     text: str
-    sent_at: datetime
+    sent_at: Timestamp
 
 
 class Relayed(BaseModel):

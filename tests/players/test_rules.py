@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from gameserver.errors import Banned, ValidationFailed
+from gameserver.times import rfc3339
 from players import rules
 from tests.builders import NOW
 
@@ -105,7 +106,7 @@ def test_a_ban_holds_until_its_end() -> None:
 
     with pytest.raises(Banned) as refused:
         rules.check_not_banned(until, NOW)
-    assert refused.value.extra == {"until": until.isoformat()}
+    assert refused.value.extra == {"until": rfc3339(until)}
 
     rules.check_not_banned(until, until)
     rules.check_not_banned(None, NOW)
