@@ -36,9 +36,18 @@ class HttpHandler(ASGIHandler):
 
 
 async def refuse(scope: Any, receive: Any, send: Any) -> None:
-    """Answer a WebSocket to any other path: 403, before the handshake."""
+    """Answer a WebSocket to any other path before the handshake: 404, or 403 by a server's default.
+
+    Source: ASGI's extension `websocket.http.response`, which not every server has.
+    """
     await receive()
-    await send({"type": "websocket.close"})
+    if "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close"})
+        return
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    start = {"type": "websocket.http.response.start", "status": 404, "headers": headers}
+    await send(start)
+    await send({"type": "websocket.http.response.body", "body": b"The WebSocket is at /ws/.\n"})
 
 
 async def lifespan(scope: Any, receive: Any, send: Any) -> None:

@@ -41,6 +41,15 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self.read_paused = True
             self.transport.pause_reading()
 
+    async def send(self, message: Any) -> None:
+        """Send an ASGI event.
+
+        uvicorn takes an answer instead of a handshake for an application that broke, and logs it.
+        """
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True
+
     def write(self, message: Frame) -> None:
         """Hand a frame to the transport, which never blocks."""
         if not self.close_sent and not self.disconnected:

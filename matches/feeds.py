@@ -121,7 +121,7 @@ class GameFeed(Feed[View]):
                 OVERFLOWED.inc()
                 return
             self._relayed.append(text)
-            self._relayed_bytes += len(text)
+            self._relayed_bytes += len(text.encode())
             if self._tick is None:
                 loop = asyncio.get_running_loop()
                 self._tick = loop.call_at(max(self._next_tick, loop.time()), self._send_relayed)

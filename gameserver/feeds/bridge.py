@@ -105,14 +105,19 @@ class Bridge:
         if self._stop_forwarding is not None:
             self._stop_forwarding()
         if self._parcels and self._is_up:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._flush(), 1.0)
+            try:
+                async with asyncio.timeout(1.0):
+                    await self._flush()
+            except Exception as error:  # noqa: BLE001 (whatever ails the layer, end)
+                self._note(error)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._layer is not None:
-            with contextlib.suppress(Exception):
+            try:
                 await self._layer.flush()
+            except Exception as error:  # noqa: BLE001 (whatever ails the layer, end)
+                _log.warning("bridge_not_closed", error=repr(error))
 
     def subscribe(self, topic: str) -> None:
         """Listen to a topic (counted: each subscribe needs an unsubscribe)."""
@@ -135,7 +140,7 @@ class Bridge:
             LOST.inc()
             return
         parcel.said.append((kind, text))
-        parcel.said_bytes += len(text)
+        parcel.said_bytes += len(text.encode())
 
     def _carry(self, hint: hints.Hint) -> None:
         topics = [EVERYONE]
@@ -162,7 +167,8 @@ class Bridge:
         while True:
             pause = RETRY_SECONDS if self._is_behind() or not self._is_up else None
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._work.wait(), pause)
+                async with asyncio.timeout(pause):
+                    await self._work.wait()
             self._work.clear()
             try:
                 await self._join_topics()
@@ -203,7 +209,9 @@ class Bridge:
         return self._channel is None or self._joined != set(self._wanted)
 
     async def _try(self, call: Awaitable[None]) -> None:
-        await asyncio.wait_for(call, SEND_TIMEOUT_SECONDS)
+        # Not `wait_for`: Python 3.11's can lose a cancellation, and then `stop` would never return.
+        async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
+            await call
         if not self._is_up:
             _log.info("bridge_recovered")
             self._is_up = True

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
+import structlog
 from prometheus_client import Counter
 
 from gameserver.feeds.frames import Frame, frame
@@ -26,9 +27,11 @@ RETRY_SPREAD_SECONDS = 3.0
 
 DELIVERED = Counter("socket_messages_sent_total", "Frames that feeds handed to connections")
 DROPPED = Counter("socket_relays_dropped_total", "Relay frames left out for slow readers")
+UNSENT = Counter("socket_messages_unsent_total", "Frames given up with their connection")
 CLOSED = Counter("socket_closed_total", "Connections closed by the server", ["code"])
 
 _ids = itertools.count(1)
+_log = structlog.get_logger(__name__)
 
 
 class Outlet(Protocol):
@@ -117,7 +120,7 @@ class AsgiOutlet:
 
     def __init__(self, send: Callable[[Any], Awaitable[None]]) -> None:
         self._send = send
-        self._queue: deque[dict[str, Any]] = deque()
+        self._queue: deque[tuple[dict[str, Any], int]] = deque()
         self._waiting = 0
         self._task: asyncio.Task[None] | None = None
 
@@ -129,11 +132,11 @@ class AsgiOutlet:
 
     def close(self, code: int, reason: str) -> None:
         if code == TOO_SLOW:
-            self._queue.clear()
+            self._drop()
         self._put({"type": "websocket.close", "code": code, "reason": reason}, 0)
 
     def _put(self, message: dict[str, Any], size: int) -> None:
-        self._queue.append(message)
+        self._queue.append((message, size))
         self._waiting += size
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._empty())
@@ -141,12 +144,21 @@ class AsgiOutlet:
     async def _empty(self) -> None:
         try:
             while self._queue:
-                message = self._queue.popleft()
-                await self._send(message)
-                self._waiting -= len(message.get("text", ""))
-        except Exception:  # noqa: BLE001 (servers differ in how they say that a client is gone)
-            self._queue.clear()
+                message, size = self._queue.popleft()
+                try:
+                    await self._send(message)
+                finally:
+                    self._waiting -= size
+        except OSError:
+            # The client is gone, which its reader is told, too. Source: ASGI, WebSocket 2.4.
+            self._drop()
+        except Exception as error:  # noqa: BLE001 (the way out ends; its reader hears of the rest)
+            _log.warning("socket_send_failed", error=repr(error))
+            self._drop()
         finally:
-            if not self._queue:
-                self._waiting = 0
             self._task = None
+
+    def _drop(self) -> None:
+        UNSENT.inc(len(self._queue))
+        self._waiting -= sum(size for _, size in self._queue)
+        self._queue.clear()

@@ -167,7 +167,9 @@ class Feed(ABC, Generic[StateT]):
         elif not self._is_settled and self.settle_seconds is not None:
             cause, pause = "settle", self.settle_seconds
         try:
-            await asyncio.wait_for(self._wake.wait(), pause)
+            # Not `wait_for`: Python 3.11's can lose a cancellation, and `stop` would never return.
+            async with asyncio.timeout(pause):
+                await self._wake.wait()
         except TimeoutError:
             if cause == "settle":
                 self._is_settled = True

@@ -91,15 +91,16 @@ class SeatHolder:
             self._forget(game_id, username)
 
     async def _record(self) -> None:
-        todo, self._to_record = self._to_record, {}
-        if not todo:
+        changed, self._to_record = self._to_record, {}
+        if not changed:
             return
-        present = [seat for seat, is_there in todo.items() if is_there]
-        gone = [seat for seat, is_there in todo.items() if not is_there]
+        present = [seat for seat, is_there in changed.items() if is_there]
+        gone = [seat for seat, is_there in changed.items() if not is_there]
         try:
             await run_blocking(presence.record, self.process_id, present, gone, now=timezone.now())
         except Exception:
-            self._to_record = {**todo, **self._to_record}
+            # Whatever it was, it goes on to who tends; a newer change of a seat outdoes an older.
+            self._to_record = {**changed, **self._to_record}
             raise
 
     def _hold(self, game_id: str, connection: Connection) -> None:

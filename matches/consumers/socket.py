@@ -26,7 +26,7 @@ from gameserver.errors import (
 )
 from gameserver.feeds import connection as codes
 from gameserver.feeds.connection import AsgiOutlet, Connection, Outlet, retry_hint
-from gameserver.feeds.limits import Allowance
+from gameserver.feeds.limits import Allowance, retry_after
 from matches.consumers import realtime as running
 from matches.consumers.commands import Commands
 from matches.messages.client import CLIENT_MESSAGES, MAX_MESSAGE_BYTES, ClientMessage
@@ -160,13 +160,14 @@ async def _carry_out(
     try:
         wait = connection.allowance.take()
         text = event.get("text")
-        if len(text or event.get("bytes") or "") > MAX_MESSAGE_BYTES:
+        size = len(event.get("bytes") or b"") if text is None else len(text.encode())
+        if size > MAX_MESSAGE_BYTES:
             connection.close(codes.TOO_LARGE, "message too large")
             return None
         value = _parse(text)
         message_id = _id_of(value)
         if wait:
-            raise RateLimited(retry_after=round(wait, 1))
+            raise RateLimited(retry_after=retry_after(wait))
         message = _validate(value)
         RECEIVED.labels(message.type).inc()
         await commands.run(message)

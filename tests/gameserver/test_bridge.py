@@ -227,6 +227,20 @@ async def test_what_waits_is_bounded(layer: Layer, monkeypatch: pytest.MonkeyPat
         assert process.bridge._parcels["game.0"].said_bytes < 500_000
 
 
+async def test_a_layer_that_breaks_at_the_end_does_not_keep_the_bridge_from_ending(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running() as process:
+        await until(lambda: "everyone" in layer.groups)
+        layer.is_down = True
+        monkeypatch.setattr(layer, "flush", layer._reach)
+        tasks = process.bridge._tasks
+        process.bridge.say("game.g", "game.relay", "1")
+        lost = bridges.LOST._value.get()
+    assert all(task.done() for task in tasks)
+    assert bridges.LOST._value.get() == lost + 1
+
+
 async def test_a_layer_in_memory_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     process = Process()
     process.bridge.start()

@@ -4,17 +4,19 @@ import asyncio
 from typing import Any
 
 import pytest
+import structlog
 
 from gameserver.feeds.connection import (
     LOSSY_BYTES,
     QUEUE_BYTES,
     RESTART,
     TOO_SLOW,
+    UNSENT,
     AsgiOutlet,
     retry_hint,
 )
 from gameserver.feeds.frames import Frame, frame
-from gameserver.feeds.limits import Allowance
+from gameserver.feeds.limits import Allowance, retry_after
 from tests.gameserver.outlets import Outlet, a_connection, until
 
 
@@ -70,14 +72,57 @@ async def test_the_plain_way_out_keeps_order_and_counts_what_waits() -> None:
     await until(lambda: outlet.waiting_bytes() == 0)
 
 
-async def test_the_plain_way_out_survives_a_client_that_is_gone() -> None:
+async def test_the_plain_way_out_counts_bytes_of_any_text() -> None:
+    may_go = asyncio.Semaphore(0)
+
     async def send(message: dict[str, Any]) -> None:
-        raise ConnectionResetError
+        await may_go.acquire()
 
     outlet = AsgiOutlet(send)
-    outlet.write(Frame("x"))
-    outlet.write(Frame("y"))
+    sizes = [len(Frame(text).wire) for text in ("é" * 100, "x", "日本")]
+    for text in ("é" * 100, "x", "日本"):
+        outlet.write(Frame(text))
+    seen = [outlet.waiting_bytes()]
+    for _ in sizes:
+        may_go.release()
+        await until(lambda: outlet.waiting_bytes() != seen[-1])
+        seen.append(outlet.waiting_bytes())
+    assert seen == [sum(sizes), sum(sizes[1:]), sizes[2], 0]
+
+
+async def test_a_reader_too_slow_leaves_nothing_counted() -> None:
+    may_go = asyncio.Event()
+
+    async def send(message: dict[str, Any]) -> None:
+        await may_go.wait()
+
+    outlet = AsgiOutlet(send)
+    outlet.write(Frame("in the middle of it"))
+    await asyncio.sleep(0)
+    outlet.write(Frame("still waiting"))
+    outlet.close(TOO_SLOW, "")
+    assert outlet.waiting_bytes() == len(Frame("in the middle of it").wire)
+    may_go.set()
     await until(lambda: outlet.waiting_bytes() == 0)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_logged"), [(ConnectionResetError(), False), (RuntimeError("a fault"), True)]
+)
+async def test_the_plain_way_out_survives_a_client_that_is_gone_and_tells_of_faults(
+    error: Exception, is_logged: bool
+) -> None:
+    async def send(message: dict[str, Any]) -> None:
+        raise error
+
+    unsent = UNSENT._value.get()
+    with structlog.testing.capture_logs() as logs:
+        outlet = AsgiOutlet(send)
+        outlet.write(Frame("x"))
+        outlet.write(Frame("y"))
+        await until(lambda: outlet.waiting_bytes() == 0)
+    assert [line["event"] for line in logs] == ["socket_send_failed"] * is_logged
+    assert UNSENT._value.get() - unsent == 1
 
 
 @pytest.mark.parametrize("length", [0, 1, 125, 126, 65_535, 65_536])
@@ -101,3 +146,10 @@ def test_an_allowance_refills_with_time_and_follows_a_changed_limit() -> None:
     now += 1.0
     assert all(allowance.take() == 0.0 for _ in range(100))
     assert allowance.take() > 0.0
+
+
+@pytest.mark.parametrize(
+    ("wait", "told"), [(0.0001, 0.1), (0.04, 0.1), (0.1, 0.1), (0.11, 0.2), (1.0, 1.0), (1.01, 1.1)]
+)
+def test_who_comes_back_when_told_is_not_too_early(wait: float, told: float) -> None:
+    assert retry_after(wait) == told

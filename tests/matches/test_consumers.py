@@ -96,11 +96,21 @@ async def test_a_flood_is_answered_and_then_cut_off(realtime: Realtime) -> None:
             assert await socket.closed() == 4429
 
 
-async def test_a_message_that_is_too_large_closes(realtime: Realtime) -> None:
+@pytest.mark.parametrize("filler", ["x" * MAX_MESSAGE_BYTES, "é" * (MAX_MESSAGE_BYTES // 2)])
+async def test_a_message_that_is_too_large_closes(realtime: Realtime, filler: str) -> None:
     async with Socket(a_player()) as socket:
         await socket.accepted()
-        await socket.send("ping", filler="x" * MAX_MESSAGE_BYTES)
+        await socket.send_text(json.dumps({"type": "ping", "filler": filler}, ensure_ascii=False))
         assert await socket.closed() == 4413
+
+
+async def test_a_message_of_the_largest_size_is_carried_out(realtime: Realtime) -> None:
+    head, tail = '{"type":"ping","filler":"', '"}'
+    filler = "é" * ((MAX_MESSAGE_BYTES - len(head + tail)) // 2)
+    async with Socket(a_player()) as socket:
+        await socket.accepted()
+        await socket.send_text(head + filler + tail)
+        await socket.receive("ok")
 
 
 async def test_a_silent_client_is_closed(

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import websockets
 from django.conf import settings
 
 from matches.consumers.realtime import MAX_CONNECTIONS_PER_PLAYER, Realtime
@@ -10,6 +11,7 @@ from matches.consumers.socket import is_allowed_origin
 from players.services import accounts, sessions
 from settings_singleton.testing import override_flags
 from tests.builders import a_player
+from tests.servers import Server
 from tests.sockets import Socket
 
 FAR = datetime.now(UTC) + timedelta(days=1)
@@ -70,7 +72,16 @@ async def test_cookies_alone_let_nobody_in(realtime: Realtime) -> None:
         assert await socket.closed() == 4401
 
 
-async def test_another_path_is_refused(realtime: Realtime) -> None:
+async def test_another_path_is_not_found_and_no_fault(server: Server) -> None:
+    for path in ("/nope", "/ws", "/ws/other"):
+        with pytest.raises(websockets.InvalidStatus) as refused:
+            await websockets.connect(f"{server.url.replace('http', 'ws')}{path}")
+        assert refused.value.response.status_code == 404
+        assert refused.value.response.body == b"The WebSocket is at /ws/.\n"
+    assert '"level": "error"' not in server.output
+
+
+async def test_another_path_is_refused_by_any_asgi_server(realtime: Realtime) -> None:
     async with Socket(a_player(), path="/ws/other") as socket:
         assert (await socket.event())["type"] == "websocket.close"
 
