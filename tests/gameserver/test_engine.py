@@ -8,6 +8,7 @@ from pathlib import Path
 import boto3
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
+from pytest_django import Settings
 
 from gameserver import engine
 from gameserver.engine import (
@@ -103,9 +104,9 @@ def test_what_a_killed_server_left_is_not_taken_for_an_engine(tmp_path: Path) ->
 
 
 def test_the_endpoint_setting_is_aws_a_url_or_the_embedded_engine(
-    tmp_path: Path, settings: object, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, settings: Settings
 ) -> None:
-    monkeypatch.setattr(settings, "DATA_DIR", tmp_path)
+    settings.DATA_DIR = tmp_path
     assert resolve_endpoint("aws") is None
     assert resolve_endpoint("http://dynamodb.example:8000") == "http://dynamodb.example:8000"
     with pytest.raises(EngineNotRunning):
