@@ -186,7 +186,7 @@ async def test_the_api_answers_from_an_imported_dump(api: Api, tmp_path: Path) -
     running = ok(await api.get("/games/r", viewer))
     assert (running["status"], running["player_count"], running["alive_count"]) == ("STARTED", 4, 4)
     assert running["host"] == "ada"
-    assert running["started_at"] == f"{LATER}Z"
+    assert running["started_at"] == f"{LATER}.000000Z"
     assert [(p["username"], p["display_name"], p["kills"]) for p in running["players"]] == [
         ("ada", "Ada Smith", None),
         ("ben", "Ben Smith", None),
