@@ -72,9 +72,10 @@ async def test_a_client_that_stops_reading_is_closed_and_costs_the_others_nothin
         count = 0
         while metric(server, "socket_relays_dropped_total") == 0:
             for _ in range(100):
-                assert (await talker.ask("game.relay", data="x" * 1000))["type"] == "ok"
+                # Small enough that no tick overflows, however fast the answers come.
+                assert (await talker.ask("game.relay", data="x" * 400))["type"] == "ok"
             count += 100
-            assert count < 20_000
+            assert count < 60_000
             # What the stuck one would not take is left out; the others' come whole, and each
             # answer in its time (`ask` and `until` have deadlines).
             await other.until(partial(has_heard, other, count))

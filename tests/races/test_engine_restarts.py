@@ -98,15 +98,16 @@ async def _play(port: int, tally: Tally, stop: asyncio.Event, host: APlayer, oth
         Client(port, other.tokens.access_token) as joining,
     ):
         while not stop.is_set():
+            # A key belongs to one request.
             key = f"{host.username} {games}"
             created = await _insist(
-                tally, partial(hosting.post, "/api/games", {"map": MAP}, key=key)
+                tally, partial(hosting.post, "/api/games", {"map": MAP}, key=f"{key} created")
             )
             path = f"/api/games/{created.body['game_id']}"
             await _insist(tally, partial(joining.post, f"{path}/join"))
             await _insist(tally, partial(hosting.post, f"{path}/start"))
             shot = partial(
-                hosting.post, f"{path}/eliminations", {"victim": other.username}, key=key
+                hosting.post, f"{path}/eliminations", {"victim": other.username}, key=f"{key} shot"
             )
             await _insist(tally, shot)
             games += 1
