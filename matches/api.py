@@ -144,9 +144,8 @@ async def eliminate(
     With an Idempotency-Key, the same report again gives the first answer, for 24 hours.
     """
     reporter = identity_of(request)
-    killer = canonical_username(body.killer) if body.killer else None
-    if killer is None and reporter.role != "referee":
-        killer = reporter.username
+    named = canonical_username(body.killer) if body.killer else None
+    killer = rules.reported_killer(reporter.role, reporter.username, named)
     victim = canonical_username(body.victim)
     _, result = await run_blocking(
         play.eliminate_player,
@@ -157,16 +156,7 @@ async def eliminate(
         now=timezone.now(),
         idempotency_key=idempotency_key,
     )
-    return Status(
-        201,
-        EliminationOut(
-            victim=victim,
-            killer=killer,
-            placement=result.placement,
-            alive_count=result.alive_count,
-            winner=result.winner,
-        ),
-    )
+    return Status(201, schemas.elimination_out(victim, killer, result))
 
 
 @router.get("/players/{username}/games", response=HistoryPage)

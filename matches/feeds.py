@@ -1,7 +1,7 @@
 """What clients can watch: one game, and the open games of a map or of all maps."""
 
 import asyncio
-from typing import Any, Protocol
+from typing import Protocol
 
 from prometheus_client import Counter
 
@@ -162,8 +162,7 @@ class LobbyFeed(Feed[dict[str, Message]]):
 
     def read(self) -> dict[str, Message]:
         found = find.open_games(self.map, limit=LOBBY_SIZE).games
-        shown = (schemas.game_out(game).model_dump(mode="json") for game in found)
-        return {game["game_id"]: _without_code(game) for game in shown}
+        return {game.game_id: schemas.public_game(game) for game in found}
 
     def is_current(self, state: dict[str, Message]) -> bool:
         """Nothing is cheaper than the list itself: read it."""
@@ -178,7 +177,3 @@ class LobbyFeed(Feed[dict[str, Message]]):
         if not games and not removed:
             return None
         return {"type": "lobby.changed", "map": self.map, "games": games, "removed": removed}
-
-
-def _without_code(game: dict[str, Any]) -> Message:
-    return {name: value for name, value in game.items() if name != "join_code"}

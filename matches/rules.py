@@ -134,6 +134,11 @@ def check_can_report(authority: str, role: str, reporter: str, killer: str | Non
         raise NotReferee
 
 
+def reported_killer(role: str, reporter: str, killer: str | None) -> str | None:
+    """Return whom a report makes the killer: who names none reports his own, but for a referee."""
+    return reporter if killer is None and role != "referee" else killer
+
+
 def eliminate(
     game: GameState, roster: Sequence[PlayerState], victim: str, killer: str | None
 ) -> Elimination:

@@ -6,6 +6,7 @@ from ninja import Schema
 from pydantic import Field
 
 from gameserver.times import Timestamp
+from matches import rules
 from matches.models import Game, UserGameMapping
 from matches.rules import MAX_PLAYERS, MIN_PLAYERS
 from matches.services.find import Membership
@@ -110,6 +111,24 @@ class HistoryPage(Schema):
 def game_out(game: Game, *, show_code: bool = False) -> GameOut:
     """Shape a game for clients."""
     return GameOut(**_game_fields(game, show_code=show_code))
+
+
+def public_game(game: Game) -> dict[str, Any]:
+    """Shape a game as JSON values for everybody who may see it, so without its join code."""
+    shown = game_out(game).model_dump(mode="json")
+    shown.pop("join_code", None)
+    return shown
+
+
+def elimination_out(victim: str, killer: str | None, result: rules.Elimination) -> EliminationOut:
+    """Shape the answer to a report."""
+    return EliminationOut(
+        victim=victim,
+        killer=killer,
+        placement=result.placement,
+        alive_count=result.alive_count,
+        winner=result.winner,
+    )
 
 
 def game_with_players(

@@ -134,22 +134,13 @@ class Commands:
 
     async def _eliminate(self, message: messages.GameEliminate) -> Answer:
         reporter = await self._identity()
-        killer = canonical_username(message.killer) if message.killer else None
-        if killer is None and reporter.role != "referee":
-            killer = reporter.username
+        named = canonical_username(message.killer) if message.killer else None
+        killer = rules.reported_killer(reporter.role, reporter.username, named)
         victim = canonical_username(message.victim)
         _, result = await run_blocking(
             play.eliminate_player, reporter, message.game_id, victim, killer, now=timezone.now()
         )
-        return {
-            "elimination": {
-                "victim": victim,
-                "killer": killer,
-                "placement": result.placement,
-                "alive_count": result.alive_count,
-                "winner": result.winner,
-            }
-        }
+        return {"elimination": schemas.elimination_out(victim, killer, result).model_dump()}
 
     async def _say(self, message: messages.GameChat) -> Answer:
         require_flag("chat_enabled")
@@ -208,6 +199,4 @@ HANDLERS: dict[str, Handler] = {
 
 
 def _game(game: Any) -> Answer:
-    shown = schemas.game_out(game).model_dump(mode="json")
-    shown.pop("join_code", None)
-    return {"game": shown}
+    return {"game": schemas.public_game(game)}
