@@ -5,6 +5,7 @@ so here the bytes are made once and handed to the transport as they are. The ASG
 as the extension `gameserver.outlet`; under another server `AsgiOutlet` does the same, slower.
 """
 
+import math
 from typing import Any, cast
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -16,6 +17,8 @@ from gameserver.feeds.frames import Frame, frame
 CLOSE_TIMEOUT_SECONDS = 3.0
 # How many messages of one client may wait for the ones before.
 MESSAGES_AHEAD = 16
+# Pings are due at multiples of this part of their interval.
+PINGS_PER_INTERVAL = 20
 FAREWELL = frame({"type": "notice", "code": "restart", "seconds": 0})
 
 
@@ -41,6 +44,13 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self.read_paused = True
             self.transport.pause_reading()
 
+    def schedule_ping(self) -> None:
+        """Ping together with others: one that comes alone wakes the process for itself."""
+        interval = cast(float, self.ping_interval)
+        step = interval / PINGS_PER_INTERVAL
+        due = math.ceil((self.loop.time() + interval - self.last_ping_rtt) / step) * step
+        self.ping_timer = self.loop.call_at(due, self.send_keepalive_ping)
+
     async def send(self, message: Any) -> None:
         """Send an ASGI event.
 
@@ -50,14 +60,14 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         if self.initial_response is not None and self.close_sent:
             self.handshake_complete = True
 
-    def write(self, message: Frame) -> None:
-        """Hand a frame to the transport, which never blocks."""
-        if not self.close_sent and not self.disconnected:
-            self.transport.write(message.wire)
-
-    def waiting_bytes(self) -> int:
-        """How much the transport holds back."""
-        return self.transport.get_write_buffer_size()
+    def write(self, message: Frame, most_waiting: int) -> bool:
+        """Hand a frame to the transport, which never blocks, unless it holds back too much."""
+        if self.close_sent or self.disconnected:
+            return True
+        if self.transport.get_write_buffer_size() > most_waiting:
+            return False
+        self.transport.write(message.wire)
+        return True
 
     def close(self, code: int, reason: str) -> None:
         """Send a close frame; abort if the client does not answer it in time."""
@@ -76,7 +86,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     def shutdown(self) -> None:
         """Tell a client of a restarting server when to come back, each at another moment."""
         if self.handshake_complete and not self.close_sent:
-            self.write(FAREWELL)
+            self.transport.write(FAREWELL.wire)
             self.close(RESTART, retry_hint("restart"))
         else:
             super().shutdown()

@@ -22,7 +22,7 @@ LOBBY_SIZE = 100
 RELAY_TICK_SECONDS = 0.02
 MAX_TICK_BYTES = 48 * 1024
 
-RELAYED = Counter("socket_relays_total", "Relayed messages taken in, from here or elsewhere")
+RELAYED = Counter("socket_relays_total", "Relayed messages passed on, from here or elsewhere")
 OVERFLOWED = Counter("socket_relays_overflowed_total", "Relayed messages beyond a tick's size")
 
 
@@ -56,6 +56,7 @@ class GameFeed(Feed[View]):
         self._topic = game_topic(name)
         self._members: set[str] = set()
         self._member_connections: list[Connection] = []
+        self._relay_head = f'{{"type":"game.relay","game_id":{to_json(name)},"messages":['
         self._relayed: list[str] = []
         self._relayed_here: list[str] = []
         self._relayed_bytes = 0
@@ -116,7 +117,6 @@ class GameFeed(Feed[View]):
         if kind == GAME_CHAT:
             self._send_all(self._member_connections, Frame(text))
         elif kind == GAME_RELAY:
-            RELAYED.inc()
             if self._relayed_bytes > MAX_TICK_BYTES:
                 OVERFLOWED.inc()
                 return
@@ -124,17 +124,20 @@ class GameFeed(Feed[View]):
             self._relayed_bytes += len(text.encode())
             if self._tick is None:
                 loop = asyncio.get_running_loop()
-                self._tick = loop.call_at(max(self._next_tick, loop.time()), self._send_relayed)
+                if loop.time() < self._next_tick:
+                    self._tick = loop.call_at(self._next_tick, self._send_relayed)
+                else:
+                    self._tick = loop.call_soon(self._send_relayed)
 
     def _send_relayed(self) -> None:
         relayed, self._relayed, self._relayed_bytes = self._relayed, [], 0
         here, self._relayed_here = self._relayed_here, []
         self._tick = None
         self._next_tick = asyncio.get_running_loop().time() + RELAY_TICK_SECONDS
-        head = f'{{"type":"game.relay","game_id":{to_json(self.game_id)},"messages":['
-        message = Frame(f"{head}{','.join(relayed)}]}}")
+        message = Frame(f"{self._relay_head}{','.join(relayed)}]}}")
         for connection in self._member_connections:
             connection.send_lossy(message)
+        RELAYED.inc(len(relayed))
         DELIVERED.inc(len(self._member_connections))
         if self._bridge.reaches_others:
             for text in here:

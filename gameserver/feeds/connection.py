@@ -37,11 +37,11 @@ _log = structlog.get_logger(__name__)
 class Outlet(Protocol):
     """The way out to one client: never waits, and knows how much it holds back."""
 
-    def write(self, message: Frame) -> None:
-        """Queue a frame; to a client that is gone, do nothing."""
+    def write(self, message: Frame, most_waiting: int) -> bool:
+        """Queue a frame; refuse (False) if the client has not taken more than so many bytes yet.
 
-    def waiting_bytes(self) -> int:
-        """How much the client has not taken yet."""
+        What is for a client that is gone is taken, and dropped.
+        """
 
     def close(self, code: int, reason: str) -> None:
         """Send a close frame after what waits, and give up on a client that does not take it."""
@@ -79,21 +79,15 @@ class Connection:
         """Send what the client must not miss; closes a client that does not keep up (4430)."""
         if self.close_code is not None:
             return
-        outlet = self.outlet
-        if outlet.waiting_bytes() > QUEUE_BYTES:
+        if not self.outlet.write(message, QUEUE_BYTES):
             self.close(TOO_SLOW, "reader too slow")
-            return
-        outlet.write(message)
 
     def send_lossy(self, message: Frame) -> None:
         """Send what may be left out while the client is behind."""
         if self.close_code is not None:
             return
-        outlet = self.outlet
-        if outlet.waiting_bytes() > LOSSY_BYTES:
+        if not self.outlet.write(message, LOSSY_BYTES):
             DROPPED.inc()
-            return
-        outlet.write(message)
 
     def reply(self, message: Mapping[str, Any]) -> None:
         """Send a message that is for this client alone."""
@@ -121,14 +115,14 @@ class AsgiOutlet:
     def __init__(self, send: Callable[[Any], Awaitable[None]]) -> None:
         self._send = send
         self._queue: deque[tuple[dict[str, Any], int]] = deque()
-        self._waiting = 0
+        self.waiting_bytes = 0
         self._task: asyncio.Task[None] | None = None
 
-    def write(self, message: Frame) -> None:
+    def write(self, message: Frame, most_waiting: int) -> bool:
+        if self.waiting_bytes > most_waiting:
+            return False
         self._put({"type": "websocket.send", "text": message.text}, len(message.wire))
-
-    def waiting_bytes(self) -> int:
-        return self._waiting
+        return True
 
     def close(self, code: int, reason: str) -> None:
         if code == TOO_SLOW:
@@ -137,7 +131,7 @@ class AsgiOutlet:
 
     def _put(self, message: dict[str, Any], size: int) -> None:
         self._queue.append((message, size))
-        self._waiting += size
+        self.waiting_bytes += size
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._empty())
 
@@ -148,7 +142,7 @@ class AsgiOutlet:
                 try:
                     await self._send(message)
                 finally:
-                    self._waiting -= size
+                    self.waiting_bytes -= size
         except OSError:
             # The client is gone, which its reader is told, too. Source: ASGI, WebSocket 2.4.
             self._drop()
@@ -160,5 +154,5 @@ class AsgiOutlet:
 
     def _drop(self) -> None:
         UNSENT.inc(len(self._queue))
-        self._waiting -= sum(size for _, size in self._queue)
+        self.waiting_bytes -= sum(size for _, size in self._queue)
         self._queue.clear()

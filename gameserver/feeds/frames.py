@@ -1,9 +1,10 @@
 """One outgoing message, serialised once for all its receivers."""
 
-import json
 import struct
 from collections.abc import Mapping
 from typing import Any
+
+import pydantic_core
 
 _FIN_TEXT = 0x81
 
@@ -24,9 +25,9 @@ class Frame:
         self.wire = _header(len(payload)) + payload
 
 
-# Serialises compactly; what is no JSON value (a surrogate, a NaN) was refused on its way in.
-# Made once: `json.dumps` with arguments makes an encoder for every call.
-to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+def to_json(value: Any) -> str:
+    """Serialise compactly; what is no JSON value (a surrogate, a NaN) was refused on its way in."""
+    return pydantic_core.to_json(value).decode()
 
 
 def frame(message: Mapping[str, Any]) -> Frame:

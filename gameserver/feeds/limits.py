@@ -16,22 +16,23 @@ class Allowance:
     def __init__(self, per_minute: Callable[[], int], clock: Callable[[], float]) -> None:
         self._per_minute = per_minute
         self._clock = clock
-        self._tokens = self._burst()
+        self._tokens = _burst(per_minute() / 60)
         self._updated_at = clock()
 
     def take(self, cost: float = 1.0) -> float:
         """Spend tokens and return 0, or return the seconds after which there are enough."""
         now = self._clock()
         rate = self._per_minute() / 60
-        self._tokens = min(self._burst(), self._tokens + (now - self._updated_at) * rate)
+        self._tokens = min(_burst(rate), self._tokens + (now - self._updated_at) * rate)
         self._updated_at = now
         if self._tokens >= cost:
             self._tokens -= cost
             return 0.0
         return (cost - self._tokens) / rate
 
-    def _burst(self) -> float:
-        return max(SMALLEST_BURST, self._per_minute() / 60 * BURST_SECONDS)
+
+def _burst(rate: float) -> float:
+    return max(SMALLEST_BURST, rate * BURST_SECONDS)
 
 
 def retry_after(wait: float) -> float:

@@ -42,7 +42,8 @@ OUTLET_EXTENSION = "gameserver.outlet"
 # A broken client is told so this often, then it is cut off.
 MAX_STRIKES = 20
 
-RECEIVED = Counter("socket_messages_received_total", "Messages from clients", ["type"])
+_received = Counter("socket_messages_received_total", "Messages from clients", ["type"])
+RECEIVED = {kind: _received.labels(kind) for kind in CLIENT_MESSAGES}
 REFUSED = Counter("socket_messages_refused_total", "Messages answered by an error", ["code"])
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -160,8 +161,7 @@ async def _carry_out(
     try:
         wait = connection.allowance.take()
         text = event.get("text")
-        size = len(event.get("bytes") or b"") if text is None else len(text.encode())
-        if size > MAX_MESSAGE_BYTES:
+        if _is_too_large(text if text is not None else event.get("bytes") or b""):
             connection.close(codes.TOO_LARGE, "message too large")
             return None
         value = _parse(text)
@@ -169,7 +169,7 @@ async def _carry_out(
         if wait:
             raise RateLimited(retry_after=retry_after(wait))
         message = _validate(value)
-        RECEIVED.labels(message.type).inc()
+        RECEIVED[message.type].inc()
         await commands.run(message)
     except GameServerError as refusal:
         error = refusal
@@ -185,6 +185,13 @@ async def _carry_out(
 async def _until_closed(receive: Receive) -> None:
     while (await receive())["type"] != "websocket.disconnect":
         pass
+
+
+def _is_too_large(data: str | bytes) -> bool:
+    # A character takes one to four bytes, so few texts have to be counted.
+    if isinstance(data, str) and len(data) > MAX_MESSAGE_BYTES // 4:
+        data = data.encode()
+    return len(data) > MAX_MESSAGE_BYTES
 
 
 def _parse(text: str | None) -> dict[str, Any]:

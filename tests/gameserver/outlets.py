@@ -20,11 +20,11 @@ class Outlet:
         self.waiting = 0
         self.codes: list[int] = []
 
-    def write(self, message: Frame) -> None:
+    def write(self, message: Frame, most_waiting: int) -> bool:
+        if self.waiting > most_waiting:
+            return False
         self.taken.put_nowait(message)
-
-    def waiting_bytes(self) -> int:
-        return self.waiting
+        return True
 
     def close(self, code: int, reason: str) -> None:
         self.codes.append(code)

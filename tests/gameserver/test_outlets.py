@@ -63,13 +63,13 @@ async def test_the_plain_way_out_keeps_order_and_counts_what_waits() -> None:
 
     outlet = AsgiOutlet(send)
     for number in range(3):
-        outlet.write(Frame(str(number)))
+        outlet.write(Frame(str(number)), QUEUE_BYTES)
     outlet.close(1000, "")
-    assert outlet.waiting_bytes() == 9
+    assert outlet.waiting_bytes == 9
     may_go.set()
     await until(lambda: len(sent) == 4)
     assert sent == ["0", "1", "2", "1000"]
-    await until(lambda: outlet.waiting_bytes() == 0)
+    await until(lambda: outlet.waiting_bytes == 0)
 
 
 async def test_the_plain_way_out_counts_bytes_of_any_text() -> None:
@@ -81,12 +81,12 @@ async def test_the_plain_way_out_counts_bytes_of_any_text() -> None:
     outlet = AsgiOutlet(send)
     sizes = [len(Frame(text).wire) for text in ("é" * 100, "x", "日本")]
     for text in ("é" * 100, "x", "日本"):
-        outlet.write(Frame(text))
-    seen = [outlet.waiting_bytes()]
+        outlet.write(Frame(text), QUEUE_BYTES)
+    seen = [outlet.waiting_bytes]
     for _ in sizes:
         may_go.release()
-        await until(lambda: outlet.waiting_bytes() != seen[-1])
-        seen.append(outlet.waiting_bytes())
+        await until(lambda: outlet.waiting_bytes != seen[-1])
+        seen.append(outlet.waiting_bytes)
     assert seen == [sum(sizes), sum(sizes[1:]), sizes[2], 0]
 
 
@@ -97,13 +97,13 @@ async def test_a_reader_too_slow_leaves_nothing_counted() -> None:
         await may_go.wait()
 
     outlet = AsgiOutlet(send)
-    outlet.write(Frame("in the middle of it"))
+    outlet.write(Frame("in the middle of it"), QUEUE_BYTES)
     await asyncio.sleep(0)
-    outlet.write(Frame("still waiting"))
+    outlet.write(Frame("still waiting"), QUEUE_BYTES)
     outlet.close(TOO_SLOW, "")
-    assert outlet.waiting_bytes() == len(Frame("in the middle of it").wire)
+    assert outlet.waiting_bytes == len(Frame("in the middle of it").wire)
     may_go.set()
-    await until(lambda: outlet.waiting_bytes() == 0)
+    await until(lambda: outlet.waiting_bytes == 0)
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,9 @@ async def test_the_plain_way_out_survives_a_client_that_is_gone_and_tells_of_fau
     unsent = UNSENT._value.get()
     with structlog.testing.capture_logs() as logs:
         outlet = AsgiOutlet(send)
-        outlet.write(Frame("x"))
-        outlet.write(Frame("y"))
-        await until(lambda: outlet.waiting_bytes() == 0)
+        outlet.write(Frame("x"), QUEUE_BYTES)
+        outlet.write(Frame("y"), QUEUE_BYTES)
+        await until(lambda: outlet.waiting_bytes == 0)
     assert [line["event"] for line in logs] == ["socket_send_failed"] * is_logged
     assert UNSENT._value.get() - unsent == 1
 
