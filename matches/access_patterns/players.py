@@ -49,7 +49,7 @@ def read_profile() -> Call:
 def authenticate() -> Call:
     a_player("caller")
     Session.open(a_session("caller"))
-    return lambda: User.with_session("caller", SESSION_ID)
+    return lambda: User.with_sessions([("caller", SESSION_ID)])
 
 
 def upgrade_guest() -> Call:

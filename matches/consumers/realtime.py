@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from prometheus_client import Gauge
 
 from gameserver import hints
 from gameserver.blocking import run_blocking
-from gameserver.errors import Banned, GameServerError, NotAuthenticated
+from gameserver.errors import Banned, NotAuthenticated, TryAgain
 from gameserver.feeds.bridge import Bridge, game_topic, lobby_topic
 from gameserver.feeds.connection import (
     BANNED,
@@ -37,6 +37,8 @@ IDLE_SECONDS = 600.0
 TEND_SECONDS = 1.0
 # How long a dead session may keep its connection where the hint about it was lost.
 RECHECK_SECONDS = 60.0
+# What one BatchGetItem carries: an account and a session each.
+RECHECKED_TOGETHER = 50
 MAX_CONNECTIONS_PER_PLAYER = 10
 MAINTENANCE_DRAIN_SECONDS = 10.0
 
@@ -139,8 +141,8 @@ class Realtime:
                 self.registry.wake(lobby_topic(hint.map))
             case hints.SessionsChanged():
                 sessions.forget_identity(hint.username)
-                for connection in self.connections.get(hint.username, ()):
-                    self.background(self._recheck(connection, was_hinted=True))
+                if mine := self.connections.get(hint.username):
+                    self.background(self._recheck(tuple(mine), consistent=True))
 
     def _on_settings(self, before: Snapshot, after: Snapshot) -> None:
         with contextlib.suppress(RuntimeError):
@@ -189,26 +191,28 @@ class Realtime:
                 connection.close(IDLE, "idle")
 
     async def _recheck_all(self) -> None:
-        for connection in self.everyone():
-            await self._recheck(connection)
+        everyone = self.everyone()
+        for start in range(0, len(everyone), RECHECKED_TOGETHER):
+            await self._recheck(everyone[start : start + RECHECKED_TOGETHER])
 
-    async def _recheck(self, connection: Connection, *, was_hinted: bool = False) -> None:
-        """Close a connection whose session ended or whose player is banned."""
+    async def _recheck(
+        self, connections: Sequence[Connection], *, consistent: bool = False
+    ) -> None:
+        """Close connections whose session ended or whose player is banned."""
+        logins = {(one.username, one.session_id) for one in connections}
         try:
-            await run_blocking(
-                sessions.identify,
-                connection.username,
-                connection.session_id,
-                now=timezone.now(),
-                consistent=was_hinted,
+            ended = await run_blocking(
+                sessions.ended, logins, now=timezone.now(), consistent=consistent
             )
-        except NotAuthenticated:
-            connection.close(NOT_AUTHENTICATED, "session ended")
-        except Banned:
-            connection.close(BANNED, "banned")
-        except GameServerError:
+        except TryAgain:
             # The table does not answer; the next check will tell.
             return
+        for connection in connections:
+            match ended.get((connection.username, connection.session_id)):
+                case NotAuthenticated():
+                    connection.close(NOT_AUTHENTICATED, "session ended")
+                case Banned():
+                    connection.close(BANNED, "banned")
 
     async def _close_for_maintenance(self) -> None:
         self._tell_everyone(

@@ -9,6 +9,9 @@ from gameserver import table
 from gameserver.capacity import access_pattern
 from gameserver.models import Item
 
+# A username and the id of one of his sessions.
+Login = tuple[str, str]
+
 
 class Credential(Item, discriminator="CREDENTIAL"):
     """USER#{username} / #CREDENTIAL: the password's hash, apart from what clients may see."""

@@ -1,6 +1,6 @@
 """The user: public profile, stats, and where he plays."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Self
 
@@ -17,7 +17,7 @@ from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 from gameserver import table
 from gameserver.capacity import access_pattern
 from gameserver.models import Item, Page, RawItem, Write, transact
-from players.models.login import Credential, Device, Session
+from players.models.login import Credential, Device, Login, Session
 
 SEASON = "all-time"
 SCORE_PER_WIN = 10
@@ -135,19 +135,20 @@ class User(Item, discriminator="USER"):
 
     @classmethod
     @access_pattern("authenticate")
-    def with_session(
-        cls, username: str, session_id: str, *, consistent: bool = False
-    ) -> tuple[Self | None, Session | None]:
-        """Read an account and one of its sessions: one BatchGetItem, 1 RCU (2 if consistent)."""
-        user: Self | None = None
-        session: Session | None = None
-        keys = [table.user_key(username), table.session_key(username, session_id)]
-        for item in cls.read_many(keys, consistent=consistent):
+    def with_sessions(
+        cls, logins: Collection[Login], *, consistent: bool = False
+    ) -> dict[Login, tuple[Self | None, Session | None]]:
+        """Read accounts and a session of each: one BatchGetItem per 50, 1 RCU each (2)."""
+        keys = {table.user_key(username) for username, _ in logins}
+        keys |= {table.session_key(*login) for login in logins}
+        users: dict[str, Self] = {}
+        sessions: dict[Login, Session] = {}
+        for item in cls.read_many(list(keys), consistent=consistent):
             if isinstance(item, cls):
-                user = item
+                users[item.username] = item
             elif isinstance(item, Session):
-                session = item
-        return user, session
+                sessions[item.username, item.session_id] = item
+        return {login: (users.get(login[0]), sessions.get(login)) for login in logins}
 
     @classmethod
     @access_pattern("upgrade guest")

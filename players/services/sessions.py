@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,10 +11,10 @@ from cachetools import TTLCache
 
 from gameserver import hints
 from gameserver.auth import ACCESS_TOKEN_SECONDS, Identity, issue_access_token, read_access_token
-from gameserver.errors import InvalidCredentials, NotAuthenticated, ValidationFailed
+from gameserver.errors import Banned, InvalidCredentials, NotAuthenticated, ValidationFailed
 from gameserver.models import ConditionFailed
 from players import passwords, rules
-from players.models import Credential, Session, User
+from players.models import Credential, Login, Session, User
 
 REFRESH_TOKEN_DAYS = 30
 BAD_REFRESH_TOKEN = "This refresh token is not good, or no longer: log in again."  # noqa: S105 (a text)
@@ -31,7 +32,7 @@ class Tokens:
     expires_in: int = ACCESS_TOKEN_SECONDS
 
 
-_identities: TTLCache[tuple[str, str], tuple[Identity, datetime | None]] = TTLCache(
+_identities: TTLCache[Login, tuple[Identity, datetime | None]] = TTLCache(
     IDENTITY_CACHE_SIZE, IDENTITY_CACHE_SECONDS
 )
 _identities_lock = threading.Lock()
@@ -72,7 +73,8 @@ def refresh(refresh_token: str, *, now: datetime) -> Tokens:
     """
     username, session_id, secret = _parts(refresh_token)
     new_secret = secrets.token_urlsafe(32)
-    user, session = User.with_session(username, session_id)
+    login = (username, session_id)
+    user, session = User.with_sessions([login])[login]
     if user is None or session is None or _is_over(session, now):
         raise NotAuthenticated(BAD_REFRESH_TOKEN)
     rules.check_not_banned(user.banned_until, now)
@@ -130,19 +132,28 @@ def identify(
     with _identities_lock:
         known = _identities.get(key)
     if known is None:
-        user, session = User.with_session(*key, consistent=consistent)
-        if user is not None:
-            # Before the session, which the ban has ended: the player is told why.
-            rules.check_not_banned(user.banned_until, now)
-        if user is None or session is None or _is_over(session, now):
-            raise NotAuthenticated
-        identity = Identity(user.username, user.display_name, user.role, session.session_id)
-        known = (identity, user.banned_until)
+        known = _judge(*User.with_sessions([key], consistent=consistent)[key], now)
         with _identities_lock:
             _identities[key] = known
     identity, banned_until = known
     rules.check_not_banned(banned_until, now)
     return identity
+
+
+def ended(
+    logins: Collection[Login], *, now: datetime, consistent: bool = False
+) -> dict[Login, NotAuthenticated | Banned]:
+    """Return which of these (username, session id) stand no more, and why; read anew, together.
+
+    Raises: TryAgain.
+    """
+    reasons: dict[Login, NotAuthenticated | Banned] = {}
+    for login, found in User.with_sessions(logins, consistent=consistent).items():
+        try:
+            _judge(*found, now)
+        except (NotAuthenticated, Banned) as reason:
+            reasons[login] = reason
+    return reasons
 
 
 def cached_identity(access_token: str, *, now: datetime) -> Identity | None:
@@ -164,6 +175,19 @@ def forget_identity(username: str) -> None:
     with _identities_lock:
         for key in [key for key in _identities if key[0] == username]:
             del _identities[key]
+
+
+def _judge(
+    user: User | None, session: Session | None, now: datetime
+) -> tuple[Identity, datetime | None]:
+    """Raises: NotAuthenticated, Banned."""
+    if user is not None:
+        # Before the session, which the ban has ended: the player is told why.
+        rules.check_not_banned(user.banned_until, now)
+    if user is None or session is None or _is_over(session, now):
+        raise NotAuthenticated
+    identity = Identity(user.username, user.display_name, user.role, session.session_id)
+    return identity, user.banned_until
 
 
 def _is_over(session: Session, now: datetime) -> bool:

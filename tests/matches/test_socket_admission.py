@@ -6,8 +6,10 @@ import pytest
 import websockets
 from django.conf import settings
 
+from matches.consumers import realtime as running
 from matches.consumers.realtime import MAX_CONNECTIONS_PER_PLAYER, Realtime
 from matches.consumers.socket import is_allowed_origin
+from players.models import Session
 from players.services import accounts, sessions
 from settings_singleton.testing import override_flags
 from tests.builders import a_player
@@ -122,6 +124,20 @@ async def test_a_ban_closes_the_players_sockets(realtime: Realtime) -> None:
         await socket.accepted()
         accounts.ban(player.username, until=FAR, reason="test")
         assert await socket.closed() == 4403
+
+
+async def test_a_session_whose_end_nobody_told_of_is_found_within_a_minute(
+    realtime: Realtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "RECHECK_SECONDS", 0.0)
+    player, other = a_player("alice"), a_player("bob")
+    async with Socket(player) as socket, Socket(other) as others:
+        await socket.accepted()
+        await others.accepted()
+        # As if the hint was lost.
+        Session.close(player.username, player.identity.session_id)
+        assert await socket.closed() == 4401
+        assert (await others.ask("ping"))["type"] == "ok"
 
 
 async def test_of_too_many_connections_of_one_player_the_oldest_goes(realtime: Realtime) -> None:

@@ -8,10 +8,11 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.hashers import get_hasher
 
-from gameserver import auth
+from gameserver import auth, capacity
+from gameserver.errors import Banned, NotAuthenticated
 from players.models import Session
-from players.services import sessions
-from tests.builders import NOW, PASSWORD, Api, APlayer, a_player, logged_in, ok, refusal
+from players.services import accounts, sessions
+from tests.builders import NOW, PASSWORD, Api, APlayer, a_player, logged_in, ok, players, refusal
 
 FORTY_DAYS = timedelta(days=40)
 
@@ -257,3 +258,23 @@ async def assert_dead(api: Api, session: APlayer) -> None:
     refusal(await api.get("/players/me", session), 401, "not_authenticated")
     refresh = await api.post("/auth/refresh", refresh_token=session.tokens.refresh_token)
     refusal(refresh, 401, "not_authenticated")
+
+
+def test_many_logins_are_checked_with_one_read_for_fifty(table: None) -> None:
+    accounts_here = players(*(f"player{number}" for number in range(60)))
+    # Two devices of one account share its item.
+    logins = {(one.username, one.identity.session_id) for one in accounts_here}
+    second = logged_in("player0")
+    logins.add(("player0", second.identity.session_id))
+    banned, gone = accounts_here[1], accounts_here[2]
+    accounts.ban(banned.username, until=NOW + FORTY_DAYS, reason="test")
+    Session.close(gone.username, gone.identity.session_id)
+
+    with capacity.measure() as meter:
+        ended = sessions.ended(logins, now=NOW)
+
+    assert {name: type(reason) for (name, _), reason in ended.items()} == {
+        banned.username: Banned,
+        gone.username: NotAuthenticated,
+    }
+    assert meter.round_trips == 2
