@@ -9,7 +9,8 @@ from typing import Any, get_args
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
+from pydantic_core.core_schema import TaggedUnionSchema
 
 from matches.messages.client import CLIENT_MESSAGES
 from matches.messages.close_codes import CLOSE_CODES
@@ -29,11 +30,27 @@ ANSWERS: dict[str, type[Ok]] = {
 EVENTS = get_args(get_args(GameChanged.model_fields["events"].annotation)[0])[0]
 
 
+class _SchemaObjects(GenerateJsonSchema):
+    """JSON Schema without OpenAPI's `discriminator` object, which AsyncAPI does not know.
+
+    The constant `type` of each choice tells them apart as well.
+
+    Source: AsyncAPI specification 3.0.0, "Schema Object": draft 07, `discriminator` a string.
+    """
+
+    def tagged_union_schema(self, schema: TaggedUnionSchema) -> JsonSchemaValue:
+        choices = super().tagged_union_schema(schema)
+        choices.pop("discriminator", None)
+        return choices
+
+
 def document() -> Json:
     """Return the AsyncAPI 3.0 document as JSON values."""
     models: list[type[BaseModel]] = [*CLIENT_MESSAGES.values(), *SERVER_MESSAGES]
     _, definitions = models_json_schema(
-        [(model, "validation") for model in models], ref_template=SCHEMAS
+        [(model, "validation") for model in models],
+        ref_template=SCHEMAS,
+        schema_generator=_SchemaObjects,
     )
     return {
         "asyncapi": "3.0.0",

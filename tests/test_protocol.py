@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from django.conf import settings
 from django.test import AsyncClient
+from jsonschema import Draft7Validator
 
 from gameserver.asyncapi import ANSWERS, document
 from gameserver.feeds import connection
@@ -69,6 +70,17 @@ def test_the_asyncapi_document_has_what_version_3_requires() -> None:
         for message in operation["messages"]:
             assert re.fullmatch(r"#/channels/socket/messages/\w+", message["$ref"])
     assert json.loads(json.dumps(whole)) == whole
+
+
+def test_the_asyncapi_documents_schemas_use_nothing_that_draft_7_does_not_know() -> None:
+    # Source: AsyncAPI specification 3.0.0, "Schema Object": JSON Schema draft 07. Pydantic writes
+    # for OpenAPI 3.1, whose `discriminator` means another thing there.
+    strict = {**Draft7Validator.META_SCHEMA, "additionalProperties": False}
+    # Without it, "#" is this schema and not the lenient one that the name stands for.
+    del strict["$id"]
+    for name, schema in document()["components"]["schemas"].items():
+        problems = [error.message for error in Draft7Validator(strict).iter_errors(schema)]
+        assert not problems, (name, problems)
 
 
 @override_flags()
