@@ -99,6 +99,19 @@ class Feed(ABC, Generic[StateT]):
 
         Raises: GameServerError if there is nothing to watch, TryAgain if it cannot be read.
         """
+        await self.refresh()
+        # No await from here on: the snapshot and the first change after it leave no gap.
+        on_watching()
+        connection.send(self.snapshot_frame())
+        self.connections[connection] = None
+        connection.watching[self.key] = self
+        self.on_change()
+
+    async def refresh(self) -> None:
+        """Wait for a read that begins after this call; all who wait share it.
+
+        Raises: GameServerError if there is nothing to watch, TryAgain if it cannot be read.
+        """
         self._arriving += 1
         try:
             fresh: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -107,12 +120,6 @@ class Feed(ABC, Generic[StateT]):
             await fresh
         finally:
             self._arriving -= 1
-        # No await from here on: the snapshot and the first change after it leave no gap.
-        on_watching()
-        connection.send(self.snapshot_frame())
-        self.connections[connection] = None
-        connection.watching[self.key] = self
-        self.on_change()
 
     def unwatch(self, connection: Connection) -> None:
         """Send no more."""

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from gameserver.auth import Identity
 from gameserver.blocking import run_blocking
-from gameserver.errors import RateLimited, TryAgain
+from gameserver.errors import NotInGame, RateLimited, TryAgain
 from gameserver.feeds.connection import Connection
 from gameserver.feeds.frames import to_json
 from gameserver.feeds.limits import Allowance, retry_after
@@ -176,7 +176,12 @@ class Commands:
             lobby.seat_of(roster, username)
             await self._follow(game_id, lambda: None)
         feed = cast(GameFeed, self._connection.watching[key])
-        feed.check_member(username)
+        try:
+            feed.check_member(username)
+        except NotInGame:
+            # He may have joined since the feed last looked.
+            await feed.refresh()
+            feed.check_member(username)
         return feed
 
 

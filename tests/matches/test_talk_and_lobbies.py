@@ -98,6 +98,20 @@ async def test_who_joins_or_talks_watches_without_asking(realtime: Realtime) -> 
             assert (await socket.receive("game.chat"))["text"] == "welcome"
 
 
+async def test_a_watcher_who_joins_may_talk_at_once(realtime: Realtime) -> None:
+    host, guest = players("host", "guest")
+    game_id = a_game(host).game_id
+    async with Socket(guest) as socket:
+        await socket.accepted()
+        await socket.watch(game_id)
+        await socket.send("game.join", game_id=game_id)
+        talked = await socket.send("game.relay", game_id=game_id, data=1)
+        heard: list[Any] = []
+        while not any(one.get("re") == talked for one in heard):
+            heard.append(await socket.receive())
+        assert heard[-1]["type"] == "ok"
+
+
 async def test_who_is_not_in_a_game_neither_talks_there_nor_comes_to_watch_it(
     realtime: Realtime,
 ) -> None:
