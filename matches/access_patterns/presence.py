@@ -12,18 +12,23 @@ def some_presences(process_id: str, count: int) -> list[Presence]:
     ]
 
 
+def announce_process() -> Call:
+    return lambda: Heartbeat.announce("beating", now=NOW)
+
+
 def beat() -> Call:
+    Heartbeat.announce("beating", now=NOW)
     return lambda: Heartbeat.beat("beating", now=NOW)
 
 
 def list_heartbeats() -> Call:
     for number in range(10):
-        Heartbeat.beat(f"process{number}", now=NOW)
+        Heartbeat.announce(f"process{number}", now=NOW)
     return Heartbeat.all_known
 
 
 def forget_process() -> Call:
-    Heartbeat.beat("dead", now=NOW)
+    Heartbeat.announce("dead", now=NOW)
     return lambda: Heartbeat.forget("dead")
 
 
@@ -44,6 +49,7 @@ def find_presences() -> Call:
 
 
 SCENARIOS = (
+    Scenario("announce process", announce_process),
     Scenario("beat", beat),
     Scenario("list heartbeats", list_heartbeats, "11 processes"),
     Scenario("forget process", forget_process),

@@ -55,7 +55,7 @@ class Realtime:
         self.registry = Registry(self.bridge)
         self.seats = SeatHolder()
         self.connections: dict[str, dict[Connection, None]] = {}
-        self._upkeep = Upkeep(self.seats.process_id)
+        self._upkeep = Upkeep(self.seats.process_id, self.seats.record_anew)
         self._stops: list[Callable[[], None]] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         self._settings_frame: tuple[Snapshot, Frame] | None = None

@@ -41,6 +41,7 @@ class SeatHolder:
         self._holds: dict[str, dict[str, _Hold]] = {}
         self._of_connection: dict[Connection, set[Seat]] = {}
         self._to_record: dict[Seat, bool] = {}
+        self._is_record_lost = False
 
     def seen(self, game_id: str, in_game: set[str], connections: list[Connection]) -> None:
         """Hold the seats of connected players; let go those of players who are in it no more."""
@@ -63,6 +64,13 @@ class SeatHolder:
         """Tell whether a connection of this process holds a seat."""
         hold = self._holds.get(game_id, {}).get(username)
         return hold is not None and bool(hold.connections)
+
+    def record_anew(self) -> None:
+        """Write all seats down with the next tending; from any thread.
+
+        What others took for dead has no record of its seats left.
+        """
+        self._is_record_lost = True
 
     async def tend(self) -> None:
         """Write down what changed, and free the seats whose grace is over; once a second is fine.
@@ -92,6 +100,10 @@ class SeatHolder:
 
     async def _record(self) -> None:
         changed, self._to_record = self._to_record, {}
+        if self._is_record_lost:
+            self._is_record_lost = False
+            held = [(game_id, name) for game_id, holds in self._holds.items() for name in holds]
+            changed |= dict.fromkeys(held, True)
         if not changed:
             return
         present = [seat for seat, is_there in changed.items() if is_there]

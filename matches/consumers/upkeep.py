@@ -1,8 +1,8 @@
 """The threads that keep a server process honest: it beats, and it sweeps what nobody tends."""
 
 import threading
-import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import structlog
 from django.utils import timezone
@@ -58,9 +58,12 @@ class RepeatingTask:
 class Upkeep:
     """One process's heartbeat, and its share of the sweeping."""
 
-    def __init__(self, process_id: str) -> None:
+    def __init__(self, process_id: str, on_unknown: Callable[[], None]) -> None:
+        """`on_unknown`: what to do, in a thread, when no record of this process is left."""
         self._process_id = process_id
-        self._last_beat = 0.0
+        self._on_unknown = on_unknown
+        # Times of day: a monotonic clock may stand still while the machine sleeps.
+        self._last_beat = datetime.min.replace(tzinfo=UTC)
         self._steady_since = timezone.now()
         self._tasks = [
             RepeatingTask("heartbeat", BEAT_SECONDS, self.beat),
@@ -79,11 +82,18 @@ class Upkeep:
             task.stop()
 
     def beat(self) -> None:
-        """Say that this process lives; after a break, watch the others anew from now on."""
-        presence.beat(self._process_id, now=timezone.now())
-        if time.monotonic() - self._last_beat > DEAD_AFTER.total_seconds():
-            self._steady_since = timezone.now()
-        self._last_beat = time.monotonic()
+        """Say that this process lives; after a break, watch the others anew from now on.
+
+        After a long one they may have taken it for dead, and swept its records.
+        """
+        now = timezone.now()
+        if not presence.beat(self._process_id, now=now):
+            # First, so that a beat that fails half-way does not find the process known.
+            self._on_unknown()
+            presence.announce(self._process_id, now=now)
+        if now - self._last_beat > DEAD_AFTER:
+            self._steady_since = now
+        self._last_beat = now
 
     def sweep(self) -> None:
         """End what nobody tends, if no other process does so already."""
@@ -95,5 +105,6 @@ class Upkeep:
         Without a lease: it costs one small Query, and a dead process's lease would only delay it.
         A process that cannot beat itself does not see whether others can.
         """
-        if time.monotonic() - self._last_beat <= 2 * BEAT_SECONDS:
-            presence.sweep_dead_processes(now=timezone.now(), since=self._steady_since)
+        now = timezone.now()
+        if now - self._last_beat <= timedelta(seconds=2 * BEAT_SECONDS):
+            presence.sweep_dead_processes(now=now, since=self._steady_since)

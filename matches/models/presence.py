@@ -24,12 +24,22 @@ class Heartbeat(Item, discriminator="HEARTBEAT"):
     beat_at = UTCDateTimeAttribute()
 
     @classmethod
-    @access_pattern("beat")
-    def beat(cls, process_id: str, *, now: datetime) -> None:
-        """Say that a process lives: one BatchWriteItem of one, 1 WCU."""
+    @access_pattern("announce process")
+    def announce(cls, process_id: str, *, now: datetime) -> None:
+        """Make a process known: one BatchWriteItem of one, 1 WCU."""
         key = table.heartbeat_key(process_id)
         item = cls(*key, process_id=process_id, beat_at=now, expires_at=now + KEPT)
         cls.write_many([item])
+
+    @classmethod
+    @access_pattern("beat")
+    def beat(cls, process_id: str, *, now: datetime) -> None:
+        """Say that a known process still lives: one UpdateItem, 1 WCU.
+
+        Raises: ConditionFailed if it is not known, or was forgotten.
+        """
+        actions = [cls.beat_at.set(now), cls.expires_at.set(now + KEPT)]
+        cls.update_one(cls.at(table.heartbeat_key(process_id)).change(actions))
 
     @classmethod
     @access_pattern("list heartbeats")

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from gameserver.errors import GameNotFound, GameNotOpen, NotAlive, NotInGame
+from gameserver.models import ConditionFailed
 from matches.models.presence import Heartbeat, Presence
 from matches.services import lobby
 from settings_singleton.cache import flags
@@ -24,9 +25,18 @@ Seat = tuple[str, str]
 _log = structlog.get_logger(__name__)
 
 
-def beat(process_id: str, *, now: datetime) -> None:
-    """Say that a process lives."""
-    Heartbeat.beat(process_id, now=now)
+def announce(process_id: str, *, now: datetime) -> None:
+    """Make a process known, so that its seats are freed should it die."""
+    Heartbeat.announce(process_id, now=now)
+
+
+def beat(process_id: str, *, now: datetime) -> bool:
+    """Say that a process lives; False if nobody knows it: it is new, or was taken for dead."""
+    try:
+        Heartbeat.beat(process_id, now=now)
+    except ConditionFailed:
+        return False
+    return True
 
 
 def record(

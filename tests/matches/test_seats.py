@@ -177,7 +177,7 @@ def leave_again(game_id: str, username: str) -> None:
 
 
 def a_process(process_id: str, *seats: tuple[str, str], beat_at: datetime = NOW) -> None:
-    presence.beat(process_id, now=beat_at)
+    presence.announce(process_id, now=beat_at)
     presence.record(process_id, seats, [], now=beat_at)
 
 
@@ -251,7 +251,7 @@ def test_a_process_that_does_not_beat_itself_judges_no_other(table: None) -> Non
     guest = a_player("guest")
     game_id = a_game(guest).game_id
     a_process("killed", (game_id, "guest"), beat_at=NOW - timedelta(hours=1))
-    upkeep = Upkeep("me")
+    upkeep = Upkeep("me", lambda: None)
     upkeep.sweep_dead_processes()
     assert names(game_id) == ["guest"]
     upkeep.beat()
