@@ -1,8 +1,9 @@
 """The difference between two states of a game as the events that lead from one to the other.
 
-A view is a game as clients see it: `{"version", "game": {...}, "players": [{...}, ...]}`, plain
-JSON values. Clients keep one, and `apply` is what they do with each `game.changed`; a change whose
-events would not lead to exactly the new state is not made: then a new snapshot is sent.
+A view is a game as clients see it: `{"version", "game": {...}, "players": [{...}, ...], "away":
+[username, ...]}`, plain JSON values. Clients keep one, and `apply` is what they do with each
+`game.changed`; a change whose events would not lead to exactly the new state is not made: then a
+new snapshot is sent.
 """
 
 from collections.abc import Iterator
@@ -32,21 +33,30 @@ def change(old: View, new: View) -> View | None:
 def apply(view: View, changed: View) -> View:
     """Return the view after a change: the game is replaced, the events tell the players' story."""
     players = {player["username"]: player for player in view["players"]}
+    away = set(view["away"])
     for event in changed["events"]:
         match event["type"]:
             case "player_joined":
                 players[event["player"]["username"]] = event["player"]
             case "player_left":
                 players.pop(event["username"], None)
+                away.discard(event["username"])
+            case "player_away":
+                away.add(event["username"])
+            case "player_back":
+                away.discard(event["username"])
             case "player_eliminated":
                 _eliminate(players, event)
-            case "game_finished" if event["winner"] in players:
-                winner = players[event["winner"]]
-                players[event["winner"]] = {**winner, "placement": 1}
+                away.discard(event["username"])
+            case "game_finished" | "game_cancelled":
+                away.clear()
+                if (winner := event.get("winner")) in players:
+                    players[winner] = {**players[winner], "placement": 1}
     return {
         "version": changed["version"],
         "game": changed["game"],
         "players": sorted(players.values(), key=_seat_order),
+        "away": sorted(away),
     }
 
 
@@ -55,23 +65,42 @@ def events(old: View, new: View) -> Iterator[Event]:
     before, after = old["game"], new["game"]
     was = {player["username"]: player for player in old["players"]}
     players = {player["username"]: player for player in new["players"]}
-    for username, player in was.items():
-        now = players.get(username)
-        if now is None or now["joined_at"] != player["joined_at"]:
+    stayed = {
+        username
+        for username, player in players.items()
+        if username in was and was[username]["joined_at"] == player["joined_at"]
+    }
+    for username in was:
+        if username not in stayed:
             yield {"type": "player_left", "username": username}
     for username, player in players.items():
-        if username not in was or was[username]["joined_at"] != player["joined_at"]:
+        if username not in stayed:
             yield {"type": "player_joined", "player": _newly_seated(player)}
     if after["host"] != before["host"]:
         yield {"type": "host_changed", "host": after["host"]}
     if after["started_at"] != before["started_at"]:
         yield {"type": "game_started", "started_at": after["started_at"]}
+    # A new seat begins present.
+    yield from _drops_and_returns(stayed.intersection(old["away"]), new)
     yield from _eliminations(was, players)
     if after["status"] != before["status"]:
         if after["status"] == "FINISHED":
             yield {"type": "game_finished", "winner": after["winner"]}
         elif after["status"] == "CANCELLED":
             yield {"type": "game_cancelled"}
+
+
+def _drops_and_returns(were_away: set[str], new: View) -> Iterator[Event]:
+    """Tell who dropped, and who of those who still play is back."""
+    if new["game"]["status"] in {"FINISHED", "CANCELLED"}:
+        return
+    for username in new["away"]:
+        if username not in were_away:
+            yield {"type": "player_away", "username": username}
+    for player in new["players"]:
+        username = player["username"]
+        if player["is_alive"] and username in were_away and username not in new["away"]:
+            yield {"type": "player_back", "username": username}
 
 
 def _eliminations(was: dict[str, Player], players: dict[str, Player]) -> Iterator[Event]:

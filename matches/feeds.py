@@ -29,7 +29,9 @@ OVERFLOWED = Counter("socket_relays_overflowed_total", "Relayed messages beyond 
 class Seats(Protocol):
     """Who wants to know which players of a game are connected here."""
 
-    def seen(self, game_id: str, in_game: set[str], connections: list[Connection]) -> None:
+    def seen(
+        self, game_id: str, in_game: set[str], away: list[str], connections: list[Connection]
+    ) -> None:
         """Take notice of a game's state, and of who watches it."""
 
 
@@ -37,7 +39,14 @@ def game_view(game: Game, roster: list[UserGameMapping]) -> View:
     """Shape a game for everybody who may watch it: its join code is for none of them."""
     shown = schemas.game_with_players(game, roster, viewer=None).model_dump(mode="json")
     shown.pop("join_code", None)
-    return {"version": shown["version"], "players": shown.pop("players"), "game": shown}
+    players = shown.pop("players")
+    playing = {player["username"] for player in players if player["is_alive"]}
+    away = sorted(playing.intersection(game.away or ())) if _is_on(shown) else []
+    return {"version": shown["version"], "game": shown, "players": players, "away": away}
+
+
+def _is_on(game: Message) -> bool:
+    return game["status"] in {OPEN, STARTED}
 
 
 class GameFeed(Feed[View]):
@@ -93,9 +102,9 @@ class GameFeed(Feed[View]):
         self._member_connections = [
             connection for connection in self.connections if connection.username in self._members
         ]
-        is_on = self.state["game"]["status"] in {OPEN, STARTED}
+        is_on = _is_on(self.state["game"])
         in_game = {player["username"] for player in players if player["is_alive"] and is_on}
-        self._seats.seen(self.key[1], in_game, self._member_connections)
+        self._seats.seen(self.game_id, in_game, self.state["away"], self._member_connections)
 
     def check_member(self, username: str) -> None:
         """Raises: NotInGame."""

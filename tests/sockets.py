@@ -152,7 +152,7 @@ class Story:
     def take(self, message: Message) -> list[str]:
         """Apply a push; return the types of its events. A gap in the chain is an error."""
         if message["type"] == "game.snapshot":
-            self.view = {name: message[name] for name in ("version", "game", "players")}
+            self.view = {name: message[name] for name in ("version", "game", "players", "away")}
             return []
         assert message["type"] == "game.changed", message
         assert message["from_version"] == self.version, "a gap"

@@ -138,6 +138,17 @@ def eliminate_last() -> Call:
     return lambda: Game.finish(game, players, users, winner=winner.username, now=NOW)
 
 
+def mark_away() -> Call:
+    a_lobby("dropped", 3)
+    return lambda: Game.mark_away("dropped", {"dropped-2", "dropped-3"})
+
+
+def mark_back() -> Call:
+    a_lobby("returned", 3)
+    Game.mark_away("returned", {"returned-2", "returned-3"})
+    return lambda: Game.mark_back("returned", {"returned-2"})
+
+
 def match_history() -> Call:
     a_player("veteran")
     pointer: str | None = None
@@ -190,6 +201,8 @@ SCENARIOS = (
     Scenario("leave lobby, last player", leave_lobby_last_player),
     Scenario("start game", start_game),
     Scenario("end game", end_game),
+    Scenario("mark away", mark_away, "2 players"),
+    Scenario("mark back", mark_back),
     Scenario("eliminate", eliminate, "a killer"),
     Scenario("eliminate, last", eliminate_last, "a killer"),
     Scenario("match history", match_history, "20 games"),

@@ -45,7 +45,7 @@ def list_presences() -> Call:
 
 def find_presences() -> Call:
     processes = [f"process{number}" for number in range(4)]
-    return lambda: Presence.in_processes(processes, "watched", "ada")
+    return lambda: Presence.in_processes(processes, "watched", ["ada"])
 
 
 SCENARIOS = (

@@ -15,6 +15,9 @@ from matches.services import presence
 from matches.services.presence import Seat
 from settings_singleton.cache import flags
 
+# A page that is loaded anew drops its connection, too.
+AWAY_AFTER_SECONDS = 1.0
+
 HELD = Gauge("socket_seats_held", "Seats whose players are, or were just now, connected here")
 
 _log = structlog.get_logger(__name__)
@@ -22,10 +25,14 @@ _log = structlog.get_logger(__name__)
 
 @dataclass
 class _Hold:
-    """A seat: the connections that hold it, and since when there is none (monotonic seconds)."""
+    """A seat: the connections that hold it, and since when there is none (monotonic seconds).
+
+    `is_away`: others were told that the player dropped.
+    """
 
     connections: set[Connection] = field(default_factory=set)
     dropped_at: float | None = None
+    is_away: bool = False
 
 
 class SeatHolder:
@@ -42,8 +49,11 @@ class SeatHolder:
         self._of_connection: dict[Connection, set[Seat]] = {}
         self._to_record: dict[Seat, bool] = {}
         self._is_record_lost = False
+        self._back: set[Seat] = set()
 
-    def seen(self, game_id: str, in_game: set[str], connections: list[Connection]) -> None:
+    def seen(
+        self, game_id: str, in_game: set[str], away: list[str], connections: list[Connection]
+    ) -> None:
         """Hold the seats of connected players; let go those of players who are in it no more."""
         holds = self._holds.get(game_id, {})
         for username in [name for name in holds if name not in in_game]:
@@ -51,6 +61,7 @@ class SeatHolder:
         for connection in connections:
             if connection.username in in_game:
                 self._hold(game_id, connection)
+        self._back.update((game_id, name) for name in away if self.is_held(game_id, name))
 
     def gone(self, connection: Connection) -> None:
         """Begin the grace of the seats that only this connection held."""
@@ -73,22 +84,31 @@ class SeatHolder:
         self._is_record_lost = True
 
     async def tend(self) -> None:
-        """Write down what changed, and free the seats whose grace is over; once a second is fine.
+        """Write down what changed, say who dropped or is back, free seats whose grace is over.
 
-        Maintenance keeps players out, so it starts every grace anew.
+        Once a second is fine. Maintenance keeps players out, so it starts every grace anew.
 
         Raises: whatever the table raises; what was not done is done the next time.
         """
         await self._record()
-        now = self._clock()
+        await self._mark_back()
         for game_id, holds in tuple(self._holds.items()):
-            for username, hold in tuple(holds.items()):
-                if hold.dropped_at is None:
-                    continue
-                if flags.maintenance_mode:
-                    hold.dropped_at = now
-                elif now - hold.dropped_at >= flags.reconnect_grace_seconds:
-                    await self._give_up(game_id, username, hold)
+            await self._tend_game(game_id, holds)
+
+    async def _tend_game(self, game_id: str, holds: dict[str, _Hold]) -> None:
+        now = self._clock()
+        missed: dict[str, _Hold] = {}
+        for username, hold in tuple(holds.items()):
+            if hold.dropped_at is None:
+                continue
+            if flags.maintenance_mode:
+                hold.dropped_at = now
+            elif now - hold.dropped_at >= flags.reconnect_grace_seconds:
+                await self._give_up(game_id, username, hold)
+            elif now - hold.dropped_at >= AWAY_AFTER_SECONDS and not hold.is_away:
+                missed[username] = hold
+        if missed:
+            await self._mark_away(game_id, missed)
 
     async def _give_up(self, game_id: str, username: str, hold: _Hold) -> None:
         await run_blocking(presence.give_up, self.process_id, game_id, username, now=timezone.now())
@@ -97,6 +117,26 @@ class SeatHolder:
             self._to_record[game_id, username] = True
         else:
             self._forget(game_id, username)
+
+    async def _mark_away(self, game_id: str, missed: dict[str, _Hold]) -> None:
+        await run_blocking(
+            presence.mark_away, self.process_id, game_id, tuple(missed), now=timezone.now()
+        )
+        for username, hold in missed.items():
+            if hold.connections:
+                # Back meanwhile. His feed, seeing him away, brings him up in `seen`.
+                self._to_record[game_id, username] = True
+            else:
+                hold.is_away = True
+
+    async def _mark_back(self) -> None:
+        while self._back:
+            game_id = next(iter(self._back))[0]
+            back = {seat for seat in self._back if seat[0] == game_id}
+            here = [username for _, username in back if self.is_held(game_id, username)]
+            if here:
+                await run_blocking(presence.mark_back, game_id, here)
+            self._back -= back
 
     async def _record(self) -> None:
         changed, self._to_record = self._to_record, {}
@@ -122,6 +162,9 @@ class SeatHolder:
             hold = self._holds[game_id][username] = _Hold()
             self._to_record[game_id, username] = True
             HELD.inc()
+        elif hold.is_away:
+            self._to_record[game_id, username] = True
+            hold.is_away = False
         hold.dropped_at = None
         hold.connections.add(connection)
         self._of_connection.setdefault(connection, set()).add((game_id, username))

@@ -89,13 +89,17 @@ class LobbyChanged(ServerMessage):
 
 
 class GameSnapshot(ServerMessage):
-    """A game's whole state. Replaces what the client knew, whenever it comes."""
+    """A game's whole state. Replaces what the client knew, whenever it comes.
+
+    `away`: the players who dropped, and whose seats are held for them.
+    """
 
     type: Literal["game.snapshot"]
     game_id: str
     version: int
     game: GameOut
     players: list[PlayerOut]
+    away: list[str]
 
 
 class PlayerJoined(BaseModel):
@@ -126,6 +130,20 @@ class GameStarted(BaseModel):
     started_at: Timestamp
 
 
+class PlayerAway(BaseModel):
+    """A player's last connection is gone; his seat is held for `reconnect_grace_seconds`."""
+
+    type: Literal["player_away"]
+    username: str
+
+
+class PlayerBack(BaseModel):
+    """A player who was away is connected again."""
+
+    type: Literal["player_back"]
+    username: str
+
+
 class PlayerEliminated(BaseModel):
     """A player is out. `eliminated_by`, if not null, has one kill more."""
 
@@ -153,6 +171,8 @@ Event = Annotated[
     | PlayerLeft
     | HostChanged
     | GameStarted
+    | PlayerAway
+    | PlayerBack
     | PlayerEliminated
     | GameFinished
     | GameCancelled,

@@ -8,6 +8,7 @@ from pynamodb.attributes import (
     BooleanAttribute,
     NumberAttribute,
     UnicodeAttribute,
+    UnicodeSetAttribute,
     UTCDateTimeAttribute,
 )
 from pynamodb.expressions.condition import Condition
@@ -58,7 +59,8 @@ class Game(Item, discriminator="GAME"):
 
     Every transition adds 1 to `version`. `last_seat` is `max_players - 1`: DynamoDB conditions
     cannot subtract. `alive_count` is null before the start. `last_joined_at` keeps a start from
-    seeming older than a seat in it. `listed_at` is "{created_at}#{game_id}", so every entry of the
+    seeming older than a seat in it. `away` names players who dropped; those who hold no seat any
+    more count for nothing. `listed_at` is "{created_at}#{game_id}", so every entry of the
     index differs.
     """
 
@@ -81,6 +83,7 @@ class Game(Item, discriminator="GAME"):
     ended_at = UTCDateTimeAttribute(null=True)
     winner = UnicodeAttribute(null=True)
     is_imported = BooleanAttribute(null=True)
+    away = UnicodeSetAttribute(null=True)
     listing = UnicodeAttribute(null=True)
     listed_at = UnicodeAttribute(null=True)
 
@@ -245,6 +248,7 @@ class Game(Item, discriminator="GAME"):
                 cls.player_count.add(1),
                 cls.version.add(1),
                 cls.last_joined_at.set(seat.joined_at),
+                cls.away.delete({seat.username}),
             ],
             (cls.status == OPEN) & (cls.player_count < cls.last_seat) & _code_fits(join_code),
         )
@@ -267,6 +271,7 @@ class Game(Item, discriminator="GAME"):
             cls.player_count.add(1),
             cls.version.add(1),
             cls.last_joined_at.set(seat.joined_at),
+            cls.away.delete({seat.username}),
             cls.listing.set(game.listing_for(status, int(game.max_players))),
         ]
         if game.auto_start:
@@ -296,6 +301,7 @@ class Game(Item, discriminator="GAME"):
             cls.player_count.set(left),
             cls.version.add(1),
             cls.host.set(host),
+            cls.away.delete({seat.username}),
             cls.listing.set(seen.listing_for(OPEN, left)),
         ]
         writes = {"game": seen.if_unchanged(actions), "seat": seat.remove()}
@@ -376,6 +382,31 @@ class Game(Item, discriminator="GAME"):
         transact(game=seen.if_unchanged(actions), **players, **others)
 
     @classmethod
+    @access_pattern("mark away")
+    def mark_away(cls, game_id: str, usernames: set[str]) -> Self:
+        """Note who dropped: one UpdateItem, 1 WCU (2 with many away), 1 on GameListingIndex.
+
+        Raises: ConditionFailed if the game is over.
+        """
+        return cls._mark(game_id, cls.away.add(usernames))
+
+    @classmethod
+    @access_pattern("mark back")
+    def mark_back(cls, game_id: str, usernames: set[str]) -> Self:
+        """Note who is connected again: one UpdateItem, as above.
+
+        Raises: ConditionFailed if the game is over.
+        """
+        return cls._mark(game_id, cls.away.delete(usernames))
+
+    @classmethod
+    def _mark(cls, game_id: str, mark: Action) -> Self:
+        change = cls.at(table.game_key(game_id)).change(
+            [mark, cls.version.add(1)], cls.status.is_in(OPEN, STARTED)
+        )
+        return cls.update_one(change)
+
+    @classmethod
     @access_pattern("relist game")
     def relist(cls, seen: Self) -> Self:
         """Write a game's listing anew, as its state wants it: one UpdateItem, 1 WCU.
@@ -402,6 +433,7 @@ class Game(Item, discriminator="GAME"):
             cls.status.set(status),
             cls.ended_at.set(now),
             cls.version.add(1),
+            cls.away.remove(),
             cls.listing.remove(),
             cls.listed_at.remove(),
         ]

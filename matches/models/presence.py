@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Self
 
 from pynamodb.attributes import BooleanAttribute, UnicodeAttribute, UTCDateTimeAttribute
@@ -57,12 +58,14 @@ class Heartbeat(Item, discriminator="HEARTBEAT"):
 class Presence(Item, discriminator="PRESENCE"):
     """PRESENCE#{process_id} / GAME#{game_id}#USER#{username}: a seat whose player is connected.
 
-    One partition per process, so a dead one's seats are one Query. `is_given_up`: the process
-    waited out the grace and is about to free the seat, so it is nobody's reason to keep it.
+    One partition per process, so a dead one's seats are one Query. `is_away`: the player dropped,
+    and the grace runs. `is_given_up`: it is over and the process is about to free the seat, so it
+    is nobody's reason to keep it.
     """
 
     game_id = UnicodeAttribute()
     username = UnicodeAttribute()
+    is_away = BooleanAttribute(default=False)
     is_given_up = BooleanAttribute(default=False)
 
     @classmethod
@@ -73,6 +76,7 @@ class Presence(Item, discriminator="PRESENCE"):
         username: str,
         *,
         now: datetime,
+        is_away: bool = False,
         is_given_up: bool = False,
     ) -> Self:
         """Return an unsaved presence."""
@@ -80,6 +84,7 @@ class Presence(Item, discriminator="PRESENCE"):
             *table.presence_key(process_id, game_id, username),
             game_id=game_id,
             username=username,
+            is_away=is_away,
             is_given_up=is_given_up,
             expires_at=now + KEPT,
         )
@@ -98,8 +103,16 @@ class Presence(Item, discriminator="PRESENCE"):
 
     @classmethod
     @access_pattern("find presences")
-    def in_processes(cls, process_ids: Iterable[str], game_id: str, username: str) -> list[Self]:
-        """Read one seat in several processes: one consistent BatchGetItem, 1 RCU each."""
-        keys = [table.presence_key(one, game_id, username) for one in process_ids]
+    def in_processes(
+        cls, process_ids: Iterable[str], game_id: str, usernames: Iterable[str]
+    ) -> list[Self]:
+        """Read seats of a game in several processes: one consistent BatchGetItem per 100 of them.
+
+        1 RCU each.
+        """
+        keys = [
+            table.presence_key(process_id, game_id, username)
+            for process_id, username in product(process_ids, usernames)
+        ]
         found = cls.read_many(keys, consistent=True) if keys else []
         return [item for item in found if isinstance(item, cls)]

@@ -1,17 +1,21 @@
-"""The grace rule: a dropped player keeps the seat for a while, then leaves or is eliminated.
+"""The grace rule: a dropped player is away, and after a while leaves or is eliminated.
 
 Each process records the seats whose players are connected to it, and beats. It frees a seat itself
 when the player's last connection is gone and the grace is over; what a dead process left is freed
 by the sweep of another. Players who only use HTTP have no such record and are left alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 
 import structlog
 
+from gameserver import hints
 from gameserver.errors import GameNotFound, GameNotOpen, NotAlive, NotInGame
 from gameserver.models import ConditionFailed
+from matches.models import Game
 from matches.models.presence import Heartbeat, Presence
 from matches.services import lobby
 from settings_singleton.cache import flags
@@ -57,11 +61,8 @@ def give_up(process_id: str, game_id: str, username: str, *, now: datetime) -> b
     """
     mine = Presence.new(process_id, game_id, username, now=now, is_given_up=True)
     Presence.record([mine])
-    living = [one.process_id for one in Heartbeat.all_known() if now - one.beat_at <= DEAD_AFTER]
-    others = [one for one in living if one != process_id]
-    is_elsewhere = any(
-        not found.is_given_up for found in Presence.in_processes(others, game_id, username)
-    )
+    elsewhere = _elsewhere(process_id, game_id, [username], now=now)
+    is_elsewhere = any(not found.is_given_up for found in elsewhere)
     if not is_elsewhere:
         try:
             lobby.leave_game(username, game_id, now=now)
@@ -72,22 +73,70 @@ def give_up(process_id: str, game_id: str, username: str, *, now: datetime) -> b
     return not is_elsewhere
 
 
+def mark_away(process_id: str, game_id: str, usernames: Iterable[str], *, now: datetime) -> None:
+    """Tell a game's watchers who dropped, but for those who are connected to another process.
+
+    As above, the records are marked before the others are read.
+    """
+    dropped = set(usernames)
+    Presence.record(
+        [Presence.new(process_id, game_id, one, now=now, is_away=True) for one in sorted(dropped)]
+    )
+    for found in _elsewhere(process_id, game_id, sorted(dropped), now=now):
+        if not (found.is_away or found.is_given_up):
+            dropped.discard(found.username)
+    if dropped:
+        _tell(Game.mark_away, game_id, dropped)
+
+
+def mark_back(game_id: str, usernames: Iterable[str]) -> None:
+    """Tell a game's watchers who is connected again."""
+    _tell(Game.mark_back, game_id, set(usernames))
+
+
 def sweep_dead_processes(*, now: datetime, since: datetime) -> int:
     """Free the seats that dead processes left, once the grace is over; return how many.
 
-    `since`: this process has watched without a break from then on. A seat's grace begins no
-    earlier, so that players can come back after an outage of everything. Maintenance keeps players
-    out, so it stops the clock.
+    Until then their players are away. `since`: this process has watched without a break from then
+    on. A seat's grace begins no earlier, so that players can come back after an outage of
+    everything. Maintenance keeps players out, so it stops the clock.
     """
     if flags.maintenance_mode:
         return 0
     freed = 0
     grace = timedelta(seconds=flags.reconnect_grace_seconds)
     for process in Heartbeat.all_known():
-        silent_since = max(process.beat_at, since)
-        if now - process.beat_at <= DEAD_AFTER or now - silent_since <= grace:
+        silent_for = now - max(process.beat_at, since)
+        if now - process.beat_at <= DEAD_AFTER or silent_for <= min(grace, DEAD_AFTER):
             continue
-        for seat in Presence.of_process(process.process_id):
+        seats = Presence.of_process(process.process_id)
+        if silent_for <= grace:
+            _mark_all_away(process.process_id, seats, now=now)
+            continue
+        for seat in seats:
             freed += give_up(process.process_id, seat.game_id, seat.username, now=now)
         Heartbeat.forget(process.process_id)
     return freed
+
+
+def _mark_all_away(process_id: str, seats: Iterable[Presence], *, now: datetime) -> None:
+    unmarked = sorted((seat.game_id, seat.username) for seat in seats if not seat.is_away)
+    for game_id, those in groupby(unmarked, key=itemgetter(0)):
+        mark_away(process_id, game_id, [username for _, username in those], now=now)
+
+
+def _elsewhere(
+    process_id: str, game_id: str, usernames: Sequence[str], *, now: datetime
+) -> list[Presence]:
+    """Return what the other living processes have written down about players of a game."""
+    living = {one.process_id for one in Heartbeat.all_known() if now - one.beat_at <= DEAD_AFTER}
+    return Presence.in_processes(living - {process_id}, game_id, usernames)
+
+
+def _tell(mark: Callable[[str, set[str]], Game], game_id: str, usernames: set[str]) -> None:
+    try:
+        game = mark(game_id, usernames)
+    except ConditionFailed:
+        # The game is over.
+        return
+    hints.game_changed(game_id, game.map)

@@ -7,6 +7,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.servers import Server
 
+# A drop is told two seconds after it.
+SOON_MS = 20_000
 CHROMIUM = "/usr/bin/chromium"
 # Root may not use the sandbox; nothing here looks outside.
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -63,6 +65,26 @@ def test_a_guest_who_reloads_is_back_in_his_game(browser: Browser, server: Serve
     expect(page.locator("#players li")).to_have_count(1)
     page.reload()
     expect(page.locator("#game-state")).to_contain_text("Waiting: 1 of 50")
+    assert errors == []
+
+
+def test_a_guest_whose_page_is_closed_is_shown_as_away_until_he_is_back(
+    browser: Browser, server: Server
+) -> None:
+    errors: list[str] = []
+    host, other = (a_guest(browser, server, errors) for _ in range(2))
+    host.locator("select[name=map]").select_option("dirty-desert")
+    host.get_by_role("button", name="Create").click()
+    row = other.locator("#games tr", has_text="Dirty Desert")
+    row.get_by_role("button", name="Join").click()
+    seats = host.locator("#players")
+    expect(seats.locator("li")).to_have_count(2)
+    device = other.context
+    other.close()
+    expect(seats).to_contain_text("away", timeout=SOON_MS)
+    device.new_page().goto(f"{server.url}/")
+    expect(host.locator("#log")).to_contain_text("is back")
+    expect(seats).not_to_contain_text("away")
     assert errors == []
 
 

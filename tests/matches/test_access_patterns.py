@@ -100,6 +100,8 @@ EXPECTED = {
     "read counters": read(BATCH, 15),
     "count": write(TRANSACT, 2),
     "look by key": read(QUERY, 1),
+    "mark away": write(UPDATE, 1, GameListingIndex=1),
+    "mark back": write(UPDATE, 1, GameListingIndex=1),
     "relist game": write(UPDATE, 1, GameListingIndex=1),
     "report process": write("PutItem", 2),
     "retire process": write("DeleteItem", 2),

@@ -13,7 +13,7 @@ from matches.diff import View
 
 NAMES = ("ada", "ben", "cleo", "dora", "emil")
 MOVES = st.one_of(
-    st.tuples(st.sampled_from(["join", "leave", "fall"]), st.sampled_from(NAMES)),
+    st.tuples(st.sampled_from(["join", "leave", "fall", "drop_or_return"]), st.sampled_from(NAMES)),
     st.tuples(st.just("kill"), st.sampled_from(NAMES), st.sampled_from(NAMES)),
     st.sampled_from([("start",), ("start",), ("time_out",), ("cancel",)]),
 )
@@ -23,7 +23,7 @@ GAMES = st.lists(MOVES, max_size=40)
 def a_view(*usernames: str) -> View:
     game = {"game_id": "g", "status": "OPEN", "host": usernames[0], "player_count": 0}
     game |= {"alive_count": None, "started_at": None, "winner": None, "version": 1}
-    view = {"version": 1, "game": game, "players": []}
+    view = {"version": 1, "game": game, "players": [], "away": []}
     for second, username in enumerate(usernames):
         seat(view, username, second)
     return view
@@ -47,6 +47,15 @@ def seat(view: View, username: str, second: int) -> None:
 
 def is_done(view: View, move: tuple[str, ...]) -> bool:
     """Make a move the way the services do; False if the rules do not allow it."""
+    if not is_allowed(view, move):
+        return False
+    view["away"] = sorted(playing(view).intersection(view["away"]))
+    view["version"] += 1
+    view["game"]["version"] = view["version"]
+    return True
+
+
+def is_allowed(view: View, move: tuple[str, ...]) -> bool:
     game, players = view["game"], {one["username"]: one for one in view["players"]}
     alive = [name for name, one in players.items() if one["is_alive"]]
     match move:
@@ -65,14 +74,21 @@ def is_done(view: View, move: tuple[str, ...]) -> bool:
             if killer not in alive or name not in alive:
                 return False
             take_out(view, players, name, killer)
-        case ("time_out",) if game["status"] == "STARTED":
+        case ("drop_or_return", name) if name in playing(view):
+            view["away"] = sorted({name}.symmetric_difference(view["away"]))
+        case _:
+            return ends(game, move)
+    return True
+
+
+def ends(game: dict[str, Any], move: tuple[str, ...]) -> bool:
+    match (*move, game["status"]):
+        case ("time_out", "STARTED"):
             game["status"] = "FINISHED"
-        case ("cancel",) if game["status"] == "OPEN":
+        case ("cancel", "OPEN"):
             game["status"] = "CANCELLED"
         case _:
             return False
-    view["version"] += 1
-    game["version"] = view["version"]
     return True
 
 
@@ -88,11 +104,22 @@ def take_out(view: View, players: dict[str, dict[str, Any]], name: str, killer: 
         game |= {"status": "FINISHED", "winner": winner["username"]}
 
 
+def playing(view: View) -> set[str]:
+    is_on = view["game"]["status"] in {"OPEN", "STARTED"}
+    return {one["username"] for one in view["players"] if one["is_alive"] and is_on}
+
+
 def story(moves: list[tuple[str, ...]]) -> list[View]:
     """Return every state of a game, the first one included."""
     view = a_view("ada")
     later = (deepcopy(view) for move in moves if is_done(view, move))
     return [deepcopy(view), *later]
+
+
+def event_types(old: View, new: View) -> list[str]:
+    changed = diff.change(old, new)
+    assert changed is not None
+    return [event["type"] for event in changed["events"]]
 
 
 @given(moves=GAMES, data=st.data())
@@ -135,9 +162,7 @@ def test_events_are_told_in_an_order_in_which_they_can_have_happened() -> None:
     before = deepcopy(view)
     for move in (("join", "cleo"), ("leave", "ada"), ("start",), ("kill", "ben", "cleo")):
         assert is_done(view, move)
-    changed = diff.change(before, view)
-    assert changed is not None
-    assert [event["type"] for event in changed["events"]] == [
+    assert event_types(before, view) == [
         "player_left",
         "player_joined",
         "host_changed",
@@ -152,9 +177,18 @@ def test_a_player_who_left_and_came_back_between_two_reads_is_told_as_both() -> 
     before = deepcopy(view)
     for move in (("leave", "ben"), ("join", "ben")):
         assert is_done(view, move)
-    changed = diff.change(before, view)
-    assert changed is not None
-    assert [event["type"] for event in changed["events"]] == ["player_left", "player_joined"]
+    assert event_types(before, view) == ["player_left", "player_joined"]
+
+
+def test_a_player_who_left_while_away_is_not_told_as_back() -> None:
+    view = a_view("ada", "ben")
+    assert is_done(view, ("drop_or_return", "ben"))
+    before = deepcopy(view)
+    for move in (("leave", "ben"), ("join", "ben")):
+        assert is_done(view, move)
+    assert event_types(before, view) == ["player_left", "player_joined"]
+    assert is_done(view, ("drop_or_return", "ben"))
+    assert event_types(before, view) == ["player_left", "player_joined", "player_away"]
 
 
 @pytest.mark.parametrize("version", [1, 0])

@@ -6,7 +6,7 @@ let me = null;          // own profile
 let access = null;      // access token
 let socket = null;
 let nextId = 1;
-let watched = null;     // { game, players } of the game on screen
+let watched = null;     // { game, players, away } of the game on screen
 let lobby = new Map();  // open games by id
 let maps = {};
 let retryMs = 500;
@@ -102,7 +102,7 @@ const hearers = {
     for (const id of m.removed ?? []) lobby.delete(id);
     drawLobby();
   },
-  "game.snapshot": (m) => { watched = { game: m.game, players: m.players }; drawGame(); },
+  "game.snapshot": (m) => { watched = { game: m.game, players: m.players, away: m.away }; drawGame(); },
   "game.changed": (m) => applyChange(m),
   "game.chat": (m) => logLine(`${m.username}: ${m.text}`),
   error: (m) => say("error", m.detail ?? m.code),
@@ -115,17 +115,21 @@ function hear(message) {
 function applyChange(change) {
   if (!watched || change.game.game_id !== watched.game.game_id) return;
   const players = new Map(watched.players.map((p) => [p.username, p]));
+  const away = new Set(watched.away);
   for (const event of change.events) {
     if (event.type === "player_joined") players.set(event.player.username, event.player);
     if (event.type === "player_left") players.delete(event.username);
+    if (event.type === "player_away") away.add(event.username);
+    if (["player_back", "player_left", "player_eliminated"].includes(event.type)) away.delete(event.username);
     if (event.type === "player_eliminated") {
       Object.assign(players.get(event.username), { is_alive: false, placement: event.placement, eliminated_by: event.eliminated_by });
       if (players.has(event.eliminated_by)) players.get(event.eliminated_by).kills += 1;
     }
     if (event.type === "game_finished" && event.winner) players.get(event.winner).placement = 1;
+    if (["game_finished", "game_cancelled"].includes(event.type)) away.clear();
     logLine(tell(event));
   }
-  watched = { game: change.game, players: [...players.values()] };
+  watched = { game: change.game, players: [...players.values()], away: [...away] };
   drawGame();
 }
 
@@ -133,6 +137,8 @@ function tell(event) {
   switch (event.type) {
     case "player_joined": return `${event.player.display_name} joined`;
     case "player_left": return `${event.username} left`;
+    case "player_away": return `${event.username} lost the connection`;
+    case "player_back": return `${event.username} is back`;
     case "host_changed": return `${event.host} hosts the game now`;
     case "game_started": return "The game has started";
     case "player_eliminated": return event.eliminated_by ? `${event.eliminated_by} eliminated ${event.username}` : `${event.username} is out`;
@@ -159,7 +165,7 @@ function drawLobby() {
 }
 
 function drawGame() {
-  const { game, players } = watched;
+  const { game, players, away } = watched;
   const mine = players.find((p) => p.username === me.username);
   $("game-title").textContent = maps[game.map] ?? game.map;
   $("game-state").textContent = {
@@ -173,6 +179,7 @@ function drawGame() {
   $("leave").textContent = ["OPEN", "STARTED"].includes(game.status) && mine?.is_alive ? "Leave" : "Back to the lobby";
   $("players").replaceChildren(...players.map((player) => {
     const item = element("li", player.display_name, player.username === game.winner ? "winner" : player.is_alive ? "" : "out");
+    if (away.includes(player.username)) item.append(element("small", "away"));
     const canHit = game.status === "STARTED" && mine?.is_alive && player.is_alive && player !== mine;
     if (canHit) {
       const hit = element("button", "Eliminate");
@@ -201,7 +208,7 @@ async function enter(action) {
 
 async function openGame(gameId) {
   const { players, ...game } = await api("GET", `/games/${gameId}`);
-  watched = { game, players };
+  watched = { game, players, away: [] };
   $("log").replaceChildren();
   show("game");
   drawGame();
