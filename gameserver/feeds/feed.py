@@ -33,14 +33,14 @@ _log = structlog.get_logger(__name__)
 class Feed(ABC, Generic[StateT]):
     """The last state of a watched thing, and who watches.
 
-    A hint wakes it; without one it looks by itself every `poll_seconds`, so a lost hint only
-    delays. Hints that come while it reads or rests (`rest_seconds`) share the next read.
-    `settle_seconds` is for sources that lag behind their writes: one more read that long after the
-    last hint.
+    A hint wakes it; without one it looks by itself every `poll_seconds` (None: somebody else looks
+    for it), so a lost hint only delays. Hints that come while it reads or rests (`rest_seconds`)
+    share the next read. `settle_seconds` is for sources that lag behind their writes: one more read
+    that long after the last hint.
     """
 
     kind: str
-    poll_seconds: float
+    poll_seconds: float | None
     rest_seconds: float
     settle_seconds: float | None = None
 
@@ -68,10 +68,6 @@ class Feed(ABC, Generic[StateT]):
 
         Raises: GameServerError, which is told to who wants to watch.
         """
-
-    @abstractmethod
-    def is_current(self, state: StateT) -> bool:
-        """Tell, as cheaply as possible, whether a poll would find the same state. Blocking."""
 
     @abstractmethod
     def snapshot(self, state: StateT) -> Message:
@@ -146,10 +142,6 @@ class Feed(ABC, Generic[StateT]):
             cause = await self._next_cause()
             waiting, self._waiting = self._waiting, []
             try:
-                if cause == "poll" and self.state is not None and not waiting:
-                    READS.labels(self.kind, cause).inc()
-                    if await run_blocking(self.is_current, self.state):
-                        continue
                 READS.labels(self.kind, cause).inc()
                 self._publish(await run_blocking(self.read))
             except Exception as error:  # noqa: BLE001 (a feed outlives whatever ails the table)
@@ -167,8 +159,9 @@ class Feed(ABC, Generic[StateT]):
 
     async def _next_cause(self) -> str:
         """Wait for a hint, for the source to settle, or for the next poll; say which it was."""
-        pause = self.poll_seconds * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 (jitter)
-        cause = "poll"
+        cause, pause = "poll", self.poll_seconds
+        if pause is not None:
+            pause *= random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 (jitter)
         if self._failures and not self.is_idle:
             cause, pause = "retry", 0.0
         elif not self._is_settled and self.settle_seconds is not None:

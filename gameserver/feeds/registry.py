@@ -24,6 +24,10 @@ class Registry:
         """Return the feed if somebody watches it here."""
         return self._feeds.get(key)
 
+    def of_kind(self, kind: str) -> list[AnyFeed]:
+        """Return all feeds of a kind."""
+        return [feed for feed in self._feeds.values() if feed.kind == kind]
+
     async def watch(
         self,
         key: Key,

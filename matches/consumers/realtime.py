@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,11 +25,12 @@ from gameserver.feeds.connection import (
     Connection,
     retry_hint,
 )
+from gameserver.feeds.feed import JITTER
 from gameserver.feeds.frames import Frame, frame
 from gameserver.feeds.registry import Registry
 from matches.consumers.seats import SeatHolder
 from matches.consumers.upkeep import Upkeep
-from matches.feeds import GAME, LOBBY, GameFeed, LobbyFeed
+from matches.feeds import GAME, GAME_POLL_SECONDS, LOBBY, GameFeed, LobbyFeed, poll_games
 from players.services import sessions
 from settings_singleton import cache
 from settings_singleton.cache import Snapshot
@@ -65,7 +67,10 @@ class Realtime:
         self._loop = asyncio.get_running_loop()
         self._stops = [hints.listen(self._on_hint), cache.subscribe(self._on_settings)]
         self.bridge.start()
-        self.background(self._tend())
+        poll = partial(poll_games, self.registry)
+        self.background(self._repeat("tend", TEND_SECONDS, self._tend))
+        self.background(self._repeat("poll games", GAME_POLL_SECONDS, poll))
+        self.background(self._repeat("check sessions", RECHECK_SECONDS, self._recheck_all))
 
     def start_upkeep(self) -> None:
         """Also beat and sweep, in threads: the job of a server, not of a test."""
@@ -167,22 +172,21 @@ class Realtime:
         for connection in self.everyone():
             connection.send(told)
 
-    async def _tend(self) -> None:
-        rechecked_at = time.monotonic()
+    async def _repeat(self, name: str, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         is_failing = False
         while True:
-            await asyncio.sleep(TEND_SECONDS)
+            await asyncio.sleep(seconds * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311
             try:
-                self._close_idle()
-                if time.monotonic() - rechecked_at > RECHECK_SECONDS:
-                    rechecked_at = time.monotonic()
-                    self.background(self._recheck_all())
-                await self.seats.tend()
+                await work()
                 is_failing = False
-            except Exception as error:  # noqa: BLE001 (the next second may be better)
+            except Exception as error:  # noqa: BLE001 (the next time may be better)
                 if not is_failing:
-                    _log.error("realtime_tending_failed", exc_info=error)
+                    _log.error("realtime_task_failed", task=name, exc_info=error)
                 is_failing = True
+
+    async def _tend(self) -> None:
+        self._close_idle()
+        await self.seats.tend()
 
     def _close_idle(self) -> None:
         silent_since = time.monotonic() - IDLE_SECONDS

@@ -1,5 +1,6 @@
 """Find games: open ones, one map's, a player's history, and quick-join."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -32,6 +33,12 @@ class Membership:
 
     seat: UserGameMapping
     game: Game | None
+
+
+def versions(game_ids: Iterable[str]) -> dict[str, int]:
+    """Return the versions of the games that exist, read strongly, a hundred at once."""
+    games = Game.by_ids(game_ids, consistent=True)
+    return {game_id: int(game.version) for game_id, game in games.items()}
 
 
 def open_games(

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from gameserver import hints
+from gameserver import capacity, hints
+from matches.consumers import realtime as running
 from matches.consumers.realtime import Realtime
+from matches.feeds import poll_games
 from matches.models import STARTED
 from matches.services import lobby, play
 from settings_singleton.testing import override_flags
@@ -102,16 +104,42 @@ async def test_unwatching_ends_the_pushes(realtime: Realtime) -> None:
         assert await socket.hears_nothing()
 
 
-async def test_a_lost_hint_only_delays(realtime: Realtime, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def quick_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "GAME_POLL_SECONDS", 0.2)
+
+
+async def test_a_lost_hint_only_delays(
+    quick_polls: None, realtime: Realtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     host, guest = players("host", "guest")
     game_id = a_game(host).game_id
-    monkeypatch.setattr("matches.feeds.GameFeed.poll_seconds", 0.2)
     async with Socket(host) as socket:
         await socket.accepted()
         story = await socket.watch(game_id)
         monkeypatch.setattr(hints, "_tell", lambda *lost: None)
         lobby.join_game(guest.identity, game_id, now=now())
         assert story.take(await socket.receive()) == ["player_joined"]
+
+
+async def test_the_games_that_a_process_watches_are_polled_together(
+    realtime: Realtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts = players("ada", "ben", "cleo")
+    games = [a_game(host).game_id for host in hosts]
+    async with Socket(hosts[0]) as socket:
+        await socket.accepted()
+        stories = {game_id: await socket.watch(game_id) for game_id in games}
+        monkeypatch.setattr(hints, "_tell", lambda *lost: None)
+        lobby.cancel_game("ben", games[1], now=now())
+        with capacity.measure() as meter:
+            await poll_games(realtime.registry)
+        changed = await socket.receive("game.changed")
+        assert stories[changed["game_id"]].take(changed) == ["game_cancelled"]
+        assert changed["game_id"] == games[1]
+        assert await socket.hears_nothing()
+    # One read for all; what changed was read again by its feed.
+    assert meter.operations == ["BatchGetItem"]
 
 
 async def test_one_players_slow_call_delays_nobody_else(

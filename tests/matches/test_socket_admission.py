@@ -126,10 +126,14 @@ async def test_a_ban_closes_the_players_sockets(realtime: Realtime) -> None:
         assert await socket.closed() == 4403
 
 
+@pytest.fixture
+def quick_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "RECHECK_SECONDS", 0.2)
+
+
 async def test_a_session_whose_end_nobody_told_of_is_found_within_a_minute(
-    realtime: Realtime, monkeypatch: pytest.MonkeyPatch
+    quick_checks: None, realtime: Realtime
 ) -> None:
-    monkeypatch.setattr(running, "RECHECK_SECONDS", 0.0)
     player, other = a_player("alice"), a_player("bob")
     async with Socket(player) as socket, Socket(other) as others:
         await socket.accepted()
