@@ -112,6 +112,8 @@ class SeatHolder:
 
     async def _give_up(self, game_id: str, username: str, hold: _Hold) -> None:
         await run_blocking(presence.give_up, self.process_id, game_id, username, now=timezone.now())
+        if not self._is_still(game_id, username, hold):
+            return
         if hold.connections:
             # Back while the seat was being freed; if it is free, his feed will tell him.
             self._to_record[game_id, username] = True
@@ -123,6 +125,8 @@ class SeatHolder:
             presence.mark_away, self.process_id, game_id, tuple(missed), now=timezone.now()
         )
         for username, hold in missed.items():
+            if not self._is_still(game_id, username, hold):
+                continue
             if hold.connections:
                 # Back meanwhile. His feed, seeing him away, brings him up in `seen`.
                 self._to_record[game_id, username] = True
@@ -154,6 +158,10 @@ class SeatHolder:
             # Whatever it was, it goes on to who tends; a newer change of a seat outdoes an older.
             self._to_record = {**changed, **self._to_record}
             raise
+
+    def _is_still(self, game_id: str, username: str, hold: _Hold) -> bool:
+        """Tell whether a feed has not let a seat go while we waited for the table."""
+        return self._holds.get(game_id, {}).get(username) is hold
 
     def _hold(self, game_id: str, connection: Connection) -> None:
         username = connection.username

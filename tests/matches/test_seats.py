@@ -5,6 +5,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -86,6 +87,32 @@ async def test_a_player_who_is_back_in_time_keeps_the_seat(realtime: Realtime) -
         await asyncio.sleep(2.2)
         assert names(game_id) == ["host", "guest"]
         await back.hang_up()
+
+
+async def test_a_seat_that_a_feed_lets_go_while_it_is_freed_is_no_error(
+    realtime: Realtime, no_grace: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, guest = players("host", "guest")
+    game_id = a_game(host, guest).game_id
+    socket = await watching(host, game_id)
+    freed, was_seen = asyncio.Event(), threading.Event()
+    loop, give_up = asyncio.get_running_loop(), presence.give_up
+
+    def slowly(*args: Any, **kwargs: Any) -> bool:
+        is_freed = give_up(*args, **kwargs)
+        loop.call_soon_threadsafe(freed.set)
+        assert was_seen.wait(DEADLINE_SECONDS)
+        return is_freed
+
+    monkeypatch.setattr(presence, "give_up", slowly)
+    await (await watching(guest, game_id)).hang_up()
+    tending = asyncio.create_task(realtime.seats.tend())
+    await freed.wait()
+    changed = await socket.receive("game.changed")
+    assert changed["events"] == [{"type": "player_left", "username": "guest"}]
+    was_seen.set()
+    await tending
+    await socket.hang_up()
 
 
 @pytest.mark.parametrize("first_to_go", [0, 1])
