@@ -99,7 +99,7 @@ class SeatHolder:
         now = self._clock()
         missed: dict[str, _Hold] = {}
         for username, hold in tuple(holds.items()):
-            if hold.dropped_at is None:
+            if hold.dropped_at is None or not self._is_still(game_id, username, hold):
                 continue
             if flags.maintenance_mode:
                 hold.dropped_at = now
