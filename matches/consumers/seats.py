@@ -61,7 +61,10 @@ class SeatHolder:
         for connection in connections:
             if connection.username in in_game:
                 self._hold(game_id, connection)
-        self._back.update((game_id, name) for name in away if self.is_held(game_id, name))
+        back = {(game_id, name) for name in away if self.is_held(game_id, name)}
+        self._back |= back
+        # While this process was silent, another may have written them down as away.
+        self._to_record |= dict.fromkeys(back, True)
 
     def gone(self, connection: Connection) -> None:
         """Begin the grace of the seats that only this connection held."""
@@ -146,8 +149,11 @@ class SeatHolder:
         changed, self._to_record = self._to_record, {}
         if self._is_record_lost:
             self._is_record_lost = False
-            held = [(game_id, name) for game_id, holds in self._holds.items() for name in holds]
-            changed |= dict.fromkeys(held, True)
+            for game_id, holds in self._holds.items():
+                for username, hold in holds.items():
+                    changed[game_id, username] = True
+                    # Who is gone is marked once more.
+                    hold.is_away = False
         if not changed:
             return
         present = [seat for seat, is_there in changed.items() if is_there]

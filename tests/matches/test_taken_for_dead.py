@@ -5,18 +5,25 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gameserver.errors import TryAgain
+from matches.consumers import seats
 from matches.consumers.realtime import Realtime
 from matches.consumers.upkeep import Upkeep
 from matches.models.presence import Heartbeat, Presence
 from matches.services import lobby, presence
 from settings_singleton.testing import override_flags
-from tests.builders import NOW, APlayer, a_game, players
+from tests.builders import NOW, APlayer, a_game, players, stored
 from tests.faults.kinds import dropped
 from tests.faults.layer import Clock, Faults
 from tests.matches.test_seats import a_process, names
 from tests.sockets import Socket
 
 LONG_AGO = NOW - timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tend seats when the test says so, and at no other moment."""
+    monkeypatch.setattr("matches.consumers.realtime.TEND_SECONDS", 3600.0)
 
 
 @pytest.fixture
@@ -100,6 +107,39 @@ async def test_it_does_so_although_the_answer_to_its_beat_is_lost(
 
     assert held(realtime) == ["guest"]
     await socket.hang_up()
+
+
+async def test_whom_others_took_for_away_meanwhile_is_written_down_as_here(
+    realtime: Realtime, upkeep: Upkeep
+) -> None:
+    host, guest = players("host", "guest")
+    game_id = a_game(host, guest).game_id
+    socket = await watching(realtime, guest, game_id)
+    for _ in range(2):
+        silent = datetime.now(UTC) + timedelta(seconds=20)
+        assert presence.sweep_dead_processes(now=silent, since=LONG_AGO) == 0
+        assert stored(game_id).away == {"guest"}
+        await socket.receive("game.changed")
+        await realtime.seats.tend()
+        assert not stored(game_id).away
+        assert [one.is_away for one in Presence.of_process(realtime.seats.process_id)] == [False]
+        await socket.receive("game.changed")
+    await socket.hang_up()
+
+
+async def test_who_is_away_is_written_down_as_away_again(
+    realtime: Realtime, upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seats, "AWAY_AFTER_SECONDS", 0.0)
+    host, guest = players("host", "guest")
+    game_id = a_game(host, guest).game_id
+    await (await watching(realtime, guest, game_id)).hang_up()
+    await realtime.seats.tend()
+    a_process("elsewhere", (game_id, "guest"), beat_at=datetime.now(UTC) + timedelta(minutes=1))
+    assert take_for_dead() == 0
+    upkeep.beat()
+    await realtime.seats.tend()
+    assert [one.is_away for one in Presence.of_process(realtime.seats.process_id)] == [True]
 
 
 async def test_a_process_that_nobody_forgot_writes_nothing_but_its_beat(
