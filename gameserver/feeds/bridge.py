@@ -23,6 +23,7 @@ EVERYONE = "everyone"
 MESSAGE_TYPE = "gameserver.news"
 SEND_TIMEOUT_SECONDS = 2.0
 RETRY_SECONDS = 1.0
+STOP_AGAIN_SECONDS = 0.1
 # Topics that may wait for the layer; a hint beyond that is left to the polls.
 MAX_WAITING_TOPICS = 10_000
 MAX_SAID_BYTES = 256 * 1024
@@ -110,12 +111,16 @@ class Bridge:
                     await self._flush()
             except Exception as error:  # noqa: BLE001 (whatever ails the layer, end)
                 self._note(error)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        running = set(self._tasks)
+        while running:
+            for task in running:
+                task.cancel()
+            # Redis's client sends under `wait_for`, which can lose a cancellation: ask once more.
+            _, running = await asyncio.wait(running, timeout=STOP_AGAIN_SECONDS)
         if self._layer is not None:
             try:
-                await self._layer.flush()
+                async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
+                    await self._layer.flush()
             except Exception as error:  # noqa: BLE001 (whatever ails the layer, end)
                 _log.warning("bridge_not_closed", error=repr(error))
 
