@@ -5,6 +5,7 @@ whose answer was lost is recognised by the engine instead of being done twice.
 """
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from gameserver.errors import TryAgain
 MAX_ATTEMPTS = 6
 # How often a transition reloads and tries again after another one was faster.
 MAX_RACES = 30
+# How long a writer lets others of its process go first.
+TURN_SECONDS = 1.0
 BASE_SECONDS = 0.02
 CAP_SECONDS = 0.5
 # A call that starts without a budget of its own (a command, a thread) gets this one.
@@ -50,6 +53,8 @@ RETRIES = Counter("dynamodb_retries_total", "Repeated DynamoDB calls", ["operati
 T = TypeVar("T")
 
 _log = structlog.get_logger(__name__)
+# Re-entrant: leaving a running game is an elimination. Two things may share a lock.
+_turns = [threading.RLock() for _ in range(256)]
 _deadline: ContextVar[float | None] = ContextVar("dynamodb_deadline", default=None)
 
 
@@ -72,6 +77,22 @@ def races() -> Iterator[int]:
     """
     yield from _rounds(MAX_RACES, at_once=1)
     raise TryAgain("Too many others changed this at the same moment. Try again.")
+
+
+@contextmanager
+def turn(name: str) -> Iterator[None]:
+    """Let this process's writers of one thing go one after the other, as long as that is quick.
+
+    Fifty that load, decide and write at once would else beat each other again and again. It is a
+    courtesy: between processes, and for who has waited TURN_SECONDS, the table's conditions decide.
+    """
+    lock = _turns[hash(name) % len(_turns)]
+    is_mine = lock.acquire(timeout=TURN_SECONDS)
+    try:
+        yield
+    finally:
+        if is_mine:
+            lock.release()
 
 
 def leftovers() -> Iterator[int]:

@@ -16,10 +16,10 @@ from settings_singleton import counters
 from settings_singleton.services import create_first_item
 from settings_singleton.testing import fresh_flags, override_flags
 from tests.faults.layer import clock, faults, pytest_sessionfinish
-from tests.fixtures import api, cheap_passwords
+from tests.fixtures import api, cheap_passwords, racing_threads
 from tests.servers import Server, running_redis, running_server, server_environment
 
-__all__ = ["api", "cheap_passwords", "clock", "faults", "pytest_sessionfinish"]
+__all__ = ["api", "cheap_passwords", "clock", "faults", "pytest_sessionfinish", "racing_threads"]
 
 
 @pytest.fixture(scope="session")

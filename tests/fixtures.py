@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings as hypothesis
 from pytest_django import Settings
 
+from gameserver import retries
 from settings_singleton.testing import override_flags
 from tests.builders import Api
 
@@ -29,3 +30,9 @@ async def api(table: None, cheap_passwords: None) -> AsyncIterator[Api]:
     async with api.client:
         with override_flags(requests_per_minute=1_000_000):
             yield api
+
+
+@pytest.fixture(autouse=True)
+def racing_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test's threads race as if each was a process: none waits for another's turn."""
+    monkeypatch.setattr(retries, "TURN_SECONDS", 0.0)

@@ -147,6 +147,11 @@ def leave_game(username: str, game_id: str, *, now: datetime) -> Game:
 
     Raises: GameNotFound, NotInGame, GameNotOpen if the game is over.
     """
+    with retries.turn(game_id):
+        return _leave(username, game_id, now=now)
+
+
+def _leave(username: str, game_id: str, *, now: datetime) -> Game:
     for tries in retries.races():
         game, roster = load(game_id)
         try:

@@ -40,7 +40,8 @@ def eliminate_player(
     report = {"game_id": game_id, "killer": killer, "victim": victim}
     request = KeyedRequest(reporter.username, idempotency_key, report)
     try:
-        return _take_out(game_id, victim, killer, request, now=now)
+        with retries.turn(game_id):
+            return _take_out(game_id, victim, killer, request, now=now)
     except (NotAlive, GameNotOpen):
         if request.first(now=now) and (earlier := _earlier(game_id, victim)):
             return earlier
@@ -52,7 +53,8 @@ def take_out(game_id: str, victim: str, killer: str | None, *, now: datetime) ->
 
     Raises: GameNotFound, GameNotOpen, NotInGame, NotAlive.
     """
-    return _take_out(game_id, victim, killer, None, now=now)[0]
+    with retries.turn(game_id):
+        return _take_out(game_id, victim, killer, None, now=now)[0]
 
 
 def _take_out(

@@ -1,5 +1,7 @@
 """The one retry loop, with time that stands still; what it does to the product: tests/faults."""
 
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -9,8 +11,10 @@ from pynamodb.exceptions import CancellationReason, VerboseClientError
 from gameserver import retries
 from gameserver.errors import TryAgain
 from tests.faults.layer import Clock
+from tests.races.threads import at_once, codes
 
 ATTEMPT_SECONDS = 2.0
+DEADLINE_SECONDS = 20.0
 
 
 def refused(code: str, status: int = 400) -> ClientError:
@@ -159,6 +163,41 @@ def test_the_first_lost_race_is_run_again_at_once(clock: Clock) -> None:
     assert clock.pauses == []
     next(rounds)
     assert 0 < clock.pauses[0] <= 0.04
+
+
+def test_writers_of_one_thing_go_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "TURN_SECONDS", DEADLINE_SECONDS)
+    inside, most_inside = 0, 0
+
+    def write() -> None:
+        nonlocal inside, most_inside
+        # Leaving a running game is an elimination: whose turn it is may take it again.
+        with retries.turn("game"), retries.turn("game"):
+            inside += 1
+            most_inside = max(most_inside, inside)
+            time.sleep(0.01)
+            inside -= 1
+
+    assert codes(at_once(*[write] * 8)) == ["ok"] * 8
+    assert most_inside == 1
+
+
+def test_a_writer_that_hangs_holds_nobody_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "TURN_SECONDS", 0.05)
+    is_in, may_end = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        with retries.turn("game"):
+            is_in.set()
+            may_end.wait(DEADLINE_SECONDS)
+
+    thread = threading.Thread(target=hang)
+    thread.start()
+    assert is_in.wait(DEADLINE_SECONDS)
+    with retries.turn("game"):
+        assert not may_end.is_set()
+    may_end.set()
+    thread.join()
 
 
 def test_every_retry_is_counted(clock: Clock) -> None:

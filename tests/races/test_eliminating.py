@@ -6,13 +6,16 @@ from itertools import permutations
 
 import pytest
 
-from matches.models import FINISHED, STARTED, Game
+from gameserver import capacity, retries
+from matches.models import FINISHED, OPEN, STARTED, Game
 from matches.rules import Elimination
 from settings_singleton.cache import flags
 from tests.builders import APlayer, a_game, stored
 from tests.races.invariants import assert_sound
 from tests.races.moves import eliminate, leave, newcomers
 from tests.races.threads import at_once, codes, dice, twice_at_once
+
+PATTERNS = {"read game and players", "eliminate", "eliminate, last", "leave lobby"}
 
 pytestmark = pytest.mark.usefixtures("table")
 
@@ -125,6 +128,34 @@ def test_a_game_in_which_everybody_fires_all_the_time_ends_with_one_winner() -> 
     assert sorted(_placements(game).values()) == [*range(1, 25)]
     assert _rewards(players) == 1
     assert_sound(games=1)
+
+
+@pytest.mark.parametrize("status", [STARTED, OPEN])
+def test_all_who_go_at_once_in_one_process_read_and_write_once_each(
+    status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take turns; else the 49 would beat each other some three hundred times."""
+    monkeypatch.setattr(retries, "TURN_SECONDS", 60.0)
+    winner, *others = newcomers(50)
+    game = a_game(winner, *others, status=status)
+    before = _requests()
+    if status == STARTED:
+        answers = at_once(*[partial(eliminate, winner, other, game) for other in others])
+        assert codes(answers) == ["ok"] * 49
+    else:
+        assert codes(at_once(*[partial(leave, other, game) for other in others])) == ["ok"] * 49
+    spent = _requests() - before
+    assert spent["Query"] == spent["TransactWriteItems"] == 49
+    assert_sound(games=1)
+
+
+def _requests() -> Counter[str]:
+    """Count what this process has asked about games and their players, by operation."""
+    counted: Counter[str] = Counter()
+    for sample in next(iter(capacity.REQUESTS.collect())).samples:
+        if sample.name.endswith("_total") and sample.labels["pattern"] in PATTERNS:
+            counted[sample.labels["operation"]] += int(sample.value)
+    return counted
 
 
 def _end(game: Game, players: list[APlayer]) -> None:
