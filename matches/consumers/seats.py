@@ -114,6 +114,8 @@ class SeatHolder:
             await self._mark_away(game_id, missed)
 
     async def _give_up(self, game_id: str, username: str, hold: _Hold) -> None:
+        # Taken and dropped since this tending began: written down later, it would look connected.
+        self._to_record.pop((game_id, username), None)
         await run_blocking(presence.give_up, self.process_id, game_id, username, now=timezone.now())
         if not self._is_still(game_id, username, hold):
             return
@@ -124,6 +126,9 @@ class SeatHolder:
             self._forget(game_id, username)
 
     async def _mark_away(self, game_id: str, missed: dict[str, _Hold]) -> None:
+        for username in missed:
+            # As above.
+            self._to_record.pop((game_id, username), None)
         await run_blocking(
             presence.mark_away, self.process_id, game_id, tuple(missed), now=timezone.now()
         )
