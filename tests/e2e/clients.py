@@ -1,9 +1,13 @@
-"""A game client on the `websockets` library: it knows a game from what it is sent, alone."""
+"""A game client that knows a game from what it is sent, alone; and one to be killed anywhere."""
 
 import asyncio
 import contextlib
 import itertools
 import json
+import socket
+import struct
+from dataclasses import dataclass
+from random import Random
 from typing import Any, Self
 
 import websockets
@@ -129,3 +133,64 @@ class Client:
                 self.heard.append(message)
             async with self._changed:
                 self._changed.notify_all()
+
+
+@dataclass
+class Doomed:
+    """A player's WebSocket by hand, to be cut at any byte. It answers no ping."""
+
+    server: Server
+    player: APlayer
+    game_id: str
+    chance: Random
+
+    async def connect(self) -> None:
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.server.port)
+
+    @property
+    def handshake(self) -> bytes:
+        lines = [
+            "GET /ws/ HTTP/1.1",
+            f"Host: 127.0.0.1:{self.server.port}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            "Sec-WebSocket-Version: 13",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+            f"Sec-WebSocket-Protocol: gameserver.v1, bearer.{self.player.tokens.access_token}",
+        ]
+        return "\r\n".join([*lines, "", ""]).encode()
+
+    async def shake_hands(self) -> None:
+        await self.connect()
+        self.writer.write(self.handshake)
+        assert b" 101 " in await self.reader.readuntil(b"\r\n\r\n")
+
+    def frame(self, kind: str, **fields: str) -> bytes:
+        """Return a message as a frame: masked, but by zeros, which leave it as it is."""
+        payload = json.dumps({"id": 1, "type": kind, **fields}).encode()
+        assert len(payload) < 126, "this would need a longer header"
+        return bytes((0x81, 0x80 | len(payload))) + bytes(4) + payload
+
+    def send(self, kind: str, **fields: str) -> None:
+        self.writer.write(self.frame(kind, **fields))
+
+    async def hears(self, kind: str) -> None:
+        await self.reader.readuntil(f'"type":"{kind}"'.encode())
+
+    async def sit_down(self) -> None:
+        """Take a seat; it is held once the snapshot was sent."""
+        await self.shake_hands()
+        self.send("game.join", game_id=self.game_id)
+        await self.hears("game.snapshot")
+
+    async def kill(self) -> None:
+        """End as a killed process does, in an orderly way or not, but never with a close frame."""
+        if "writer" not in vars(self) or self.writer.is_closing():
+            return
+        if self.chance.random() < 0.5:
+            # A RST instead of a FIN.
+            raw: socket.socket = self.writer.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+        with contextlib.suppress(ConnectionError):
+            await self.writer.wait_closed()

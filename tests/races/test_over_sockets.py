@@ -31,7 +31,7 @@ HEAD_START_SECONDS = 0.006
 DEADLINE_SECONDS = 30.0
 # One connection watches no more.
 LOBBIES = 20
-GAMES, LEAVING_EACH = 10, 3
+GAMES, LEAVING_EACH = 7, 3
 
 
 @pytest.fixture(scope="module")
