@@ -21,7 +21,7 @@ from matches.schemas import (
     MapOut,
     QuickJoinIn,
 )
-from matches.services import find, lobby, play
+from matches.services import find, leaving, lobby, play
 from players.api import Limit
 from players.bearer import identity_of
 from players.rules import canonical_username
@@ -102,7 +102,7 @@ async def join_game(request: HttpRequest, game_id: str, body: JoinIn | None = No
 async def leave_game(request: HttpRequest, game_id: str) -> GameOut:
     """Give the seat back; in a running game this is an elimination without a killer."""
     username = identity_of(request).username
-    game = await run_blocking(lobby.leave_game, username, game_id, now=timezone.now())
+    game = await run_blocking(leaving.leave_game, username, game_id, now=timezone.now())
     return schemas.game_out(game)
 
 
@@ -110,7 +110,7 @@ async def leave_game(request: HttpRequest, game_id: str) -> GameOut:
 async def kick_player(request: HttpRequest, game_id: str, body: KickIn) -> GameOut:
     """Take a player out of the lobby (host only)."""
     game = await run_blocking(
-        lobby.kick_player,
+        leaving.kick_player,
         identity_of(request).username,
         game_id,
         canonical_username(body.username),

@@ -19,7 +19,7 @@ from matches.consumers.realtime import Realtime
 from matches.feeds import ALL_MAPS, GAME, LOBBY, GameFeed
 from matches.messages import client as messages
 from matches.messages.client import ClientMessage
-from matches.services import lobby, play
+from matches.services import leaving, lobby, play
 from players.rules import canonical_username
 from players.services import sessions
 from settings_singleton.cache import flags
@@ -123,7 +123,7 @@ class Commands:
     async def _leave(self, message: messages.GameLeave) -> Answer:
         username = (await self._identity()).username
         return _game(
-            await run_blocking(lobby.leave_game, username, message.game_id, now=timezone.now())
+            await run_blocking(leaving.leave_game, username, message.game_id, now=timezone.now())
         )
 
     async def _start(self, message: messages.GameStart) -> Answer:

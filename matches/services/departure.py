@@ -6,7 +6,7 @@ from gameserver import retries
 from gameserver.errors import GameNotOpen, NotAlive, NotInGame
 from gameserver.models import ConditionFailed
 from matches.models import OPEN, STARTED, Game, UserGameMapping
-from matches.services import lobby
+from matches.services import leaving
 from players.models import User
 from players.services import accounts
 
@@ -70,7 +70,7 @@ def _leave_all(user: User, *, now: datetime) -> None:
 
 def _leave(username: str, game_id: str, *, now: datetime) -> None:
     try:
-        lobby.leave_game(username, game_id, now=now)
+        leaving.leave_game(username, game_id, now=now)
     except (NotInGame, NotAlive, GameNotOpen):
         return
 

@@ -1,4 +1,4 @@
-"""A game before its start: create, join, leave, kick, start, cancel."""
+"""A game before its start: create, join, start, cancel. How a seat is given up is in `leaving`."""
 
 import secrets
 import uuid
@@ -13,14 +13,12 @@ from gameserver.errors import (
     AlreadyInGame,
     GameNotFound,
     GameNotOpen,
-    NotAlive,
     NotAuthenticated,
     NotInGame,
 )
 from gameserver.models import ConditionFailed, Write
 from matches import rules
 from matches.models import CANCELLED, OPEN, STARTED, Game, UserGameMapping
-from matches.services import play
 from matches.services.idempotency import KeyedRequest
 from players.models import User
 from players.rules import DELETED_PLAYER
@@ -140,58 +138,6 @@ def join_game(
     raise AssertionError("races() ends by raising")
 
 
-def leave_game(username: str, game_id: str, *, now: datetime) -> Game:
-    """Give a seat back (lobby), or be eliminated without a killer (running game).
-
-    Never blocked by a switch. The host's role passes on; the last one out cancels the lobby.
-
-    Raises: GameNotFound, NotInGame, GameNotOpen if the game is over.
-    """
-    with retries.turn(game_id):
-        return _leave(username, game_id, now=now)
-
-
-def _leave(username: str, game_id: str, *, now: datetime) -> Game:
-    for tries in retries.races():
-        game, roster = load(game_id)
-        try:
-            seat = seat_of(roster, username)
-        except NotInGame:
-            if tries:
-                # He sat there a moment ago: the same wish from another device, or an earlier
-                # attempt of this one whose answer was lost, has freed his seat.
-                return game
-            raise
-        if game.status == STARTED:
-            if not seat.is_alive:
-                return _without_deleted_host(game, roster)
-            try:
-                game = play.take_out(game_id, username, None, now=now)
-            except NotAlive:
-                # Eliminated meanwhile, perhaps by the same wish from another device.
-                continue
-            return _without_deleted_host(game, roster)
-        rules.check_is_open(game.state)
-        if _free(game, roster, seat, now=now):
-            return existing_game(game_id)
-    raise AssertionError("races() ends by raising")
-
-
-def kick_player(host: str | None, game_id: str, username: str, *, now: datetime) -> Game:
-    """Take a player out of the lobby; `host` is None for an operator. The player may join again.
-
-    Raises: GameNotFound, NotHost, GameNotOpen, NotInGame, ValidationFailed.
-    """
-    for _ in retries.races():
-        game, roster = load(game_id)
-        if host is not None:
-            rules.check_can_kick(game.state, host, username)
-        rules.check_is_open(game.state)
-        if _free(game, roster, seat_of(roster, username), now=now):
-            return existing_game(game_id)
-    raise AssertionError("races() ends by raising")
-
-
 def start_game(username: str, game_id: str, *, now: datetime) -> Game:
     """Start; starting a game that the same host has started gives the same game.
 
@@ -265,40 +211,18 @@ def seat_of(roster: list[UserGameMapping], username: str) -> UserGameMapping:
     raise NotInGame(f"{username} is not in this game.")
 
 
-def _free(
-    game: Game, roster: list[UserGameMapping], seat: UserGameMapping, *, now: datetime
-) -> bool:
-    """Free one seat of a lobby; False if the lobby changed meanwhile."""
-    host = rules.next_host(game.state, [other.state for other in roster], seat.username)
-    user: Write | None = User.unseat(seat.username, game.game_id)
-    while True:
-        try:
-            if host is None:
-                Game.cancel_empty(game, seat, user=user, now=now)
-            else:
-                Game.free_seat(game, seat, host=host, user=user)
-        except ConditionFailed as refused:
-            if "game" in refused or "seat" in refused:
-                return False
-            # He points elsewhere (an imported game) or is gone: his seat is freed all the same.
-            user = None
-        else:
-            hints.game_changed(game.game_id, game.map)
-            return True
+def without_deleted_host(game: Game, roster: list[UserGameMapping]) -> Game:
+    """Take the host's name off an answer if his account is gone: a running game keeps its host."""
+    if not any(seat.username == game.host and not seat.is_deleted for seat in roster):
+        game.host = DELETED_PLAYER
+    return game
 
 
 def _already_seated(game_id: str, seat: UserGameMapping) -> Game:
     game, roster = load(game_id)
     if game.status in {OPEN, STARTED} and seat.is_alive:
-        return _without_deleted_host(game, roster)
+        return without_deleted_host(game, roster)
     raise GameNotOpen("You were in this game, and it is over for you.")
-
-
-def _without_deleted_host(game: Game, roster: list[UserGameMapping]) -> Game:
-    """Take the host's name off an answer if his account is gone: a running game keeps its host."""
-    if not any(seat.username == game.host and not seat.is_deleted for seat in roster):
-        game.host = DELETED_PLAYER
-    return game
 
 
 def _stale_pointer(refused: ConditionFailed, username: str, game_id: str) -> str | None:

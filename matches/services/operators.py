@@ -11,7 +11,7 @@ from gameserver.errors import GameNotOpen
 from gameserver.models import ConditionFailed
 from matches import rules
 from matches.models import FINISHED, STARTED, Game, UserGameMapping
-from matches.services import lobby, play
+from matches.services import leaving, lobby, play
 from players.models import Session
 from players.services import accounts
 
@@ -43,7 +43,7 @@ def remove_player(game_id: str, username: str, *, now: datetime) -> Game:
     """
     if lobby.existing_game(game_id).status == STARTED:
         return play.take_out(game_id, username, None, now=now)
-    return lobby.kick_player(None, game_id, username, now=now)
+    return leaving.kick_player(None, game_id, username, now=now)
 
 
 def relist(game_id: str) -> tuple[str | None, str | None]:

@@ -17,7 +17,7 @@ from gameserver.errors import GameNotFound, GameNotOpen, NotAlive, NotInGame
 from gameserver.models import ConditionFailed
 from matches.models import Game
 from matches.models.presence import Heartbeat, Presence
-from matches.services import lobby
+from matches.services import leaving
 from settings_singleton.cache import flags
 
 BEAT_SECONDS = 5.0
@@ -65,7 +65,7 @@ def give_up(process_id: str, game_id: str, username: str, *, now: datetime) -> b
     is_elsewhere = any(not found.is_given_up for found in elsewhere)
     if not is_elsewhere:
         try:
-            lobby.leave_game(username, game_id, now=now)
+            leaving.leave_game(username, game_id, now=now)
             _log.info("seat_freed", game_id=game_id, username=username, process=process_id)
         except (GameNotFound, GameNotOpen, NotAlive, NotInGame):
             is_elsewhere = True

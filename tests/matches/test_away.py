@@ -9,7 +9,7 @@ from matches.consumers import seats
 from matches.consumers.realtime import Realtime
 from matches.models import STARTED
 from matches.models.presence import Presence
-from matches.services import lobby, play, presence
+from matches.services import leaving, lobby, play, presence
 from tests.builders import NOW, APlayer, a_game, players, stored
 from tests.sockets import Socket, Story
 
@@ -103,7 +103,7 @@ async def test_who_takes_a_seat_anew_is_present(three: list[APlayer]) -> None:
     host, guest, _ = three
     game_id = a_game(host, guest).game_id
     presence.mark_away("process", game_id, ["guest"], now=NOW)
-    lobby.leave_game("guest", game_id, now=NOW)
+    leaving.leave_game("guest", game_id, now=NOW)
     assert stored(game_id).away is None
     # A mark that came too late means nobody.
     presence.mark_away("process", game_id, ["guest"], now=NOW)

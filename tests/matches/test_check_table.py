@@ -13,7 +13,7 @@ from gameserver import table as keys
 from gameserver.errors import GameNotFound
 from gameserver.models import Found, Item
 from matches.models import CANCELLED, FINISHED, STARTED, Game
-from matches.services import check, lobby, play
+from matches.services import check, leaving, play
 from matches.services.departure import delete_account
 from players.models import User
 from tests.builders import NOW, a_game, a_player, players
@@ -42,7 +42,7 @@ def test_games_in_every_state_are_healthy(table: None) -> None:
     a_game(*players("kim", "leo"), max_players=2)
     a_game(a_player("mia"), is_private=True)
     empty = a_game(a_player("nora"))
-    lobby.leave_game("nora", empty.game_id, now=NOW)
+    leaving.leave_game("nora", empty.game_id, now=NOW)
     timed_out, _ = a_running_game("olga", "paul", "quin")
     Game.end(game_item(timed_out), FINISHED, now=NOW)
 

@@ -23,7 +23,7 @@ from gameserver.schema import create_table
 from gameserver.table import user_key
 from matches import checks
 from matches.models import Game, UserGameMapping
-from matches.services import lobby, play
+from matches.services import leaving, lobby, play
 from matches.services.lobby import GameOptions
 from players.models import SCORE_PER_KILL, SCORE_PER_WIN, Credential, User
 from tests.builders import MAP, NOW
@@ -116,14 +116,14 @@ class GameLife(RuleBasedStateMachine):
     @rule(name=names, distance=recent)
     def leave(self, name: str, distance: int) -> None:
         number, game_id = self.pick(distance)
-        self.both(lobby.leave_game, name, game_id, model=lambda: self.model.leave(name, number))
+        self.both(leaving.leave_game, name, game_id, model=lambda: self.model.leave(name, number))
 
     @precondition(has_games)
     @rule(by=names, distance=recent, name=names)
     def kick(self, by: str, distance: int, name: str) -> None:
         number, game_id = self.pick(distance)
         self.both(
-            lobby.kick_player, by, game_id, name, model=lambda: self.model.kick(by, number, name)
+            leaving.kick_player, by, game_id, name, model=lambda: self.model.kick(by, number, name)
         )
 
     @precondition(has_games)

@@ -2,7 +2,7 @@ from datetime import timedelta
 from typing import Any
 
 from matches.models import CANCELLED, STARTED
-from matches.services import lobby, play
+from matches.services import leaving, play
 from tests.builders import MAP, NOW, Api, a_game, a_player, ok, players, refusal
 
 ITEM_FIELDS = {"game_id", "map", "status", "joined_at", "kills", "placement", "is_winner"}
@@ -35,7 +35,7 @@ async def test_a_lobby_that_was_left_is_not_in_the_history(api: Api) -> None:
     alice, bob = players("alice", "bob")
     game = a_game(alice, bob)
 
-    lobby.leave_game("bob", game.game_id, now=NOW)
+    leaving.leave_game("bob", game.game_id, now=NOW)
 
     assert ok(await api.get("/players/bob/games", bob))["items"] == []
     assert len(ok(await api.get("/players/alice/games", bob))["items"]) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from gameserver.errors import NotAlive
 from matches.models import STARTED, Game
-from matches.services import lobby, play
+from matches.services import leaving, lobby, play
 from matches.services.lobby import GameOptions
 from tests.builders import MAP, NOW, Api, APlayer, a_game, a_player, ok, players, refusal
 
@@ -91,7 +91,7 @@ def test_a_key_is_forgotten_after_a_day_though_the_engine_still_has_it(table: No
         options = GameOptions(map=MAP)
         game = lobby.create_game(alice.identity, options, now=now, idempotency_key="key-1")
         if game.status == "OPEN":
-            lobby.leave_game("alice", game.game_id, now=now)
+            leaving.leave_game("alice", game.game_id, now=now)
         return game
 
     first = create_at(0)

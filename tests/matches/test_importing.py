@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from gameserver import table as keys
 from matches.management.commands.import_battle_royale import MAPPED
 from matches.models import FINISHED, Game
-from matches.services import lobby, play
+from matches.services import leaving, lobby, play
 from matches.services.departure import delete_account
 from players.models import Credential
 from settings_singleton.cache import flags
@@ -114,7 +114,7 @@ def test_a_full_lobby_is_listed_as_full(table: None, tmp_path: Path) -> None:
         "FULL#green-grasslands#0",
     )
     assert broken() == []
-    lobby.leave_game("user-3", "g", now=NOW)
+    leaving.leave_game("user-3", "g", now=NOW)
     assert lobby.existing_game("g").listing == "OPEN#green-grasslands#0"
     assert broken() == []
 
@@ -140,7 +140,7 @@ def test_an_imported_lobby_is_played_to_its_end(table: None, tmp_path: Path) -> 
     lobby.join_game(newcomer.identity, "o", now=NOW)
     lobby.join_game(logged_in("dora").identity, "o", now=NOW)
     assert broken() == []
-    lobby.leave_game("dora", "o", now=NOW)
+    leaving.leave_game("dora", "o", now=NOW)
     assert broken() == []
     lobby.start_game("ada", "o", now=NOW)
     assert broken() == []

@@ -11,7 +11,7 @@ from django.conf import settings
 from gameserver import models as table_models
 from matches.models import Game, ImportProgress, UserGameMapping
 from matches.models import imports as import_models
-from matches.services import lobby, play
+from matches.services import leaving, lobby, play
 from matches.services.departure import delete_account
 from players.models import User
 from players.services import accounts
@@ -44,7 +44,7 @@ def test_a_second_run_leaves_alone_what_has_lived_on(table: None, tmp_path: Path
     import_file(path)
     accounts.rename("ada", "Countess")
     delete_account("cleo", now=NOW)
-    lobby.leave_game("ben", "o", now=NOW)
+    leaving.leave_game("ben", "o", now=NOW)
     play.take_out("r", "dora", "ada", now=NOW)
     before = everything()
 

@@ -8,7 +8,7 @@ from pytest_django import Settings
 from gameserver.models import Item, transact
 from matches.models import CANCELLED, STARTED, Game
 from matches.rules import MAPS
-from matches.services import lobby
+from matches.services import leaving
 from tests.builders import (
     GAME_FIELDS,
     MAP,
@@ -105,7 +105,7 @@ def test_a_game_that_ends_loses_its_index_keys_and_nothing_becomes_null(
     alice, bob = players("alice", "bob")
     game = a_game(alice, bob, status=CANCELLED if ending == CANCELLED else STARTED)
     if ending == "FINISHED":
-        lobby.leave_game("bob", game.game_id, now=NOW)
+        leaving.leave_game("bob", game.game_id, now=NOW)
 
     connection = Item._get_connection()
     raw = connection.get_item(game.PK, range_key=game.SK)["Item"]

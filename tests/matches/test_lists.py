@@ -11,7 +11,7 @@ from gameserver.errors import GameFull, GameNotOpen
 from gameserver.models import SKIPPED, transact
 from matches.models import OPEN, Game
 from matches.rules import MAPS
-from matches.services import find, lobby
+from matches.services import find, leaving, lobby
 from tests.builders import MAP, NOW, Api, a_game, a_player, ok, players, refusal
 from tests.faults.kinds import StaleIndex
 from tests.faults.layer import Faults
@@ -179,12 +179,12 @@ def test_a_game_leaves_and_enters_the_index_by_whole_attributes(table: None) -> 
     assert listing() == "FULL"
     with pytest.raises(GameFull):
         lobby.join_game(third.identity, game.game_id, now=NOW)
-    lobby.leave_game("guest", game.game_id, now=NOW)
+    leaving.leave_game("guest", game.game_id, now=NOW)
     assert listing() == OPEN
     lobby.join_game(third.identity, game.game_id, now=NOW)
     lobby.start_game("host", game.game_id, now=NOW)
     assert listing() == "STARTED"
-    lobby.leave_game("third", game.game_id, now=NOW)
+    leaving.leave_game("third", game.game_id, now=NOW)
     assert listing() is None
     with pytest.raises(GameNotOpen):
         lobby.join_game(guest.identity, game.game_id, now=NOW)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from gameserver.auth import Identity
 from gameserver.errors import NotAlive, TryAgain
 from matches.models import FINISHED, STARTED
-from matches.services import find, lobby, play
+from matches.services import find, leaving, lobby, play
 from matches.services.check import check_table
 from matches.services.lobby import GameOptions
 from players.services import accounts, sessions
@@ -56,8 +56,8 @@ def test_a_whole_game_comes_out_right_although_every_write_fails_once(
     game_id = lobby.create_game(host.identity, options, now=NOW, idempotency_key="k").game_id
     for guest in (ada, bob, cyd, dan):
         lobby.join_game(guest.identity, game_id, now=NOW)
-    assert lobby.leave_game("host", game_id, now=NOW).host == "ada"
-    assert lobby.kick_player("ada", game_id, "bob", now=NOW).player_count == 3
+    assert leaving.leave_game("host", game_id, now=NOW).host == "ada"
+    assert leaving.kick_player("ada", game_id, "bob", now=NOW).player_count == 3
     assert lobby.start_game("ada", game_id, now=NOW).status == STARTED
     play.eliminate_player(ada.identity, game_id, "cyd", "ada", now=NOW)
     play.eliminate_player(dan.identity, game_id, "ada", "dan", now=NOW)

@@ -14,7 +14,7 @@ from matches.consumers.realtime import Realtime
 from matches.consumers.upkeep import RepeatingTask, Upkeep
 from matches.models import STARTED
 from matches.models.presence import Heartbeat, Presence
-from matches.services import lobby, presence
+from matches.services import leaving, lobby, presence
 from settings_singleton.testing import override_flags
 from tests.builders import NOW, APlayer, a_game, a_player, players, stored
 from tests.sockets import DEADLINE_SECONDS, Socket
@@ -170,7 +170,7 @@ async def test_a_seat_that_was_left_leaves_no_record(realtime: Realtime) -> None
     await realtime.seats.tend()
     process_id = realtime.seats.process_id
     assert [one.username for one in Presence.of_process(process_id)] == ["guest"]
-    lobby.leave_game("guest", game_id, now=datetime.now(UTC))
+    leaving.leave_game("guest", game_id, now=datetime.now(UTC))
     await socket.receive("game.changed")
     await realtime.seats.tend()
     assert Presence.of_process(process_id) == []
@@ -200,7 +200,7 @@ async def test_leaving_by_button_and_by_a_lost_connection_at_once_frees_one_seat
 
 def leave_again(game_id: str, username: str) -> None:
     with contextlib.suppress(NotInGame):
-        lobby.leave_game(username, game_id, now=datetime.now(UTC))
+        leaving.leave_game(username, game_id, now=datetime.now(UTC))
 
 
 def a_process(process_id: str, *seats: tuple[str, str], beat_at: datetime = NOW) -> None:
@@ -253,7 +253,7 @@ def test_a_player_who_left_himself_is_not_taken_out_twice(table: None) -> None:
     host, guest = players("host", "guest")
     game_id = a_game(host, guest).game_id
     a_process("killed", (game_id, "guest"))
-    lobby.leave_game("guest", game_id, now=NOW)
+    leaving.leave_game("guest", game_id, now=NOW)
     assert presence.sweep_dead_processes(now=LATER, since=NOW) == 0
     assert stored(game_id).player_count == 1
 

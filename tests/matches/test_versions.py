@@ -14,7 +14,7 @@ from django.conf import settings
 from gameserver import table as keys
 from gameserver.errors import GameNotFound, NotAuthenticated, PlayerNotFound
 from matches.models import CANCELLED, STARTED, UserGameMapping
-from matches.services import find, lobby, play, sweep
+from matches.services import find, leaving, lobby, play, sweep
 from players.services import accounts
 from settings_singleton.models import read_flags
 from settings_singleton.services import change
@@ -41,12 +41,12 @@ def test_every_transition_adds_one_to_the_version(table: None, faults: Faults) -
         lambda: lobby.join_game(ada.identity, game_id, now=NOW),
         lambda: lobby.join_game(bob.identity, game_id, now=NOW),
         lambda: lobby.join_game(cyd.identity, game_id, now=NOW),
-        lambda: lobby.leave_game("ada", game_id, now=NOW),
-        lambda: lobby.kick_player("host", game_id, "bob", now=NOW),
+        lambda: leaving.leave_game("ada", game_id, now=NOW),
+        lambda: leaving.kick_player("host", game_id, "bob", now=NOW),
         lambda: lobby.join_game(bob.identity, game_id, now=NOW),
         lambda: lobby.start_game("host", game_id, now=NOW),
         lambda: play.eliminate_player(host.identity, game_id, "cyd", "host", now=NOW),
-        lambda: lobby.leave_game("bob", game_id, now=NOW),
+        lambda: leaving.leave_game("bob", game_id, now=NOW),
     ]
     for version, transition in enumerate(transitions, 2):
         transition()
@@ -79,7 +79,7 @@ def test_what_a_newer_release_stored_survives_every_write_to_a_game(table: None)
     set_raw(keys.game_key(stale.game_id), **UNKNOWN)
     for guest in (ada, bob):
         lobby.join_game(guest.identity, game.game_id, now=NOW)
-    lobby.kick_player("host", game.game_id, "bob", now=NOW)
+    leaving.kick_player("host", game.game_id, "bob", now=NOW)
     lobby.join_game(bob.identity, game.game_id, now=NOW)
     seats = [keys.mapping_key(game.game_id, name) for name in ("host", "ada", "bob")]
     for seat in seats:
@@ -110,10 +110,10 @@ def test_nothing_brings_a_deleted_game_or_account_back(table: None) -> None:
     before = len(scan_raw())
     writes: list[Callable[[], object]] = [
         lambda: lobby.join_game(ada.identity, game.game_id, now=NOW),
-        lambda: lobby.leave_game("host", game.game_id, now=NOW),
+        lambda: leaving.leave_game("host", game.game_id, now=NOW),
         lambda: lobby.start_game("host", game.game_id, now=NOW),
         lambda: lobby.cancel_game("host", game.game_id, now=NOW),
-        lambda: lobby.kick_player("host", game.game_id, "ada", now=NOW),
+        lambda: leaving.kick_player("host", game.game_id, "ada", now=NOW),
         lambda: play.eliminate_player(host.identity, game.game_id, "ada", "host", now=NOW),
     ]
     for write in writes:

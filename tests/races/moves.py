@@ -4,7 +4,7 @@ from django.utils import timezone
 
 from matches.models import Game
 from matches.rules import Elimination
-from matches.services import lobby, play
+from matches.services import leaving, lobby, play
 from tests.builders import APlayer, players
 
 
@@ -18,7 +18,7 @@ def join(player: APlayer, game: Game) -> Game:
 
 
 def leave(player: APlayer, game: Game) -> Game:
-    return lobby.leave_game(player.username, game.game_id, now=timezone.now())
+    return leaving.leave_game(player.username, game.game_id, now=timezone.now())
 
 
 def start(host: APlayer, game: Game) -> Game:

@@ -24,7 +24,7 @@ ARRIVAL_SECONDS = 0.5
 Servers = tuple[Server, Server]
 
 
-@pytest.mark.parametrize(("processes", "rounds"), [(1, 20), (2, 6)])
+@pytest.mark.parametrize(("processes", "rounds"), [(1, 8), (2, 8)])
 async def test_eighty_clients_on_fifty_seats_fill_them_exactly(
     two_servers: Servers, processes: int, rounds: int
 ) -> None:
