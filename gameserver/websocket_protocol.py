@@ -31,6 +31,15 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             extensions = cast(dict[str, Any], self.scope["extensions"])
             extensions["gameserver.outlet"] = self
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let the connection's objects go at once, not when garbage is next collected.
+
+        The parser is a generator that holds what holds it. Measured, with a thousand clients and
+        many who came and went: 100 MB of garbage, and pauses of half a second to collect it.
+        """
+        super().connection_lost(exc)
+        self.conn.parser.close()
+
     def send_receive_event_to_app(self) -> None:
         """Queue a message, and stop reading only from a client that is ahead of us by several.
 

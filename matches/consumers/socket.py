@@ -66,7 +66,8 @@ async def websocket(scope: dict[str, Any], receive: Receive, send: Send) -> None
     offered: list[str] = scope["subprotocols"]
     accepted = SUBPROTOCOL if SUBPROTOCOL in offered else None
     await send({"type": "websocket.accept", "subprotocol": accepted})
-    outlet: Outlet = scope.get("extensions", {}).get(OUTLET_EXTENSION) or AsgiOutlet(send)
+    # Taken out of the scope, because it is the server's protocol object, which holds the scope.
+    outlet: Outlet = scope.get("extensions", {}).pop(OUTLET_EXTENSION, None) or AsgiOutlet(send)
     realtime = running.current()
     try:
         connection = await _admit(offered, outlet)
