@@ -7,10 +7,11 @@ from prometheus_client import Counter
 
 from gameserver import hints, retries
 from gameserver.auth import Identity
-from gameserver.errors import GameNotFound, GameNotOpen, NotAlive
+from gameserver.errors import GameNotOpen, NotAlive
 from gameserver.models import ConditionFailed, Write
 from matches import rules
 from matches.models import FINISHED, Game, UserGameMapping
+from matches.services import lobby
 from matches.services.idempotency import KeyedRequest
 from players.models import User
 from settings_singleton import counters
@@ -65,13 +66,10 @@ def _take_out(
     *,
     now: datetime,
 ) -> tuple[Game, rules.Elimination]:
-    rules.check_game_id(game_id)
     claim = request.claim(game_id, now=now) if request else {}
     without: set[str] = set()
     for _ in retries.races():
-        game, roster = Game.with_roster(game_id, consistent=True)
-        if game is None:
-            raise GameNotFound
+        game, roster = lobby.load(game_id)
         result = rules.eliminate(game.state, [seat.state for seat in roster], victim, killer)
         try:
             _write(game, roster, victim, killer, result, claim=claim, without=without, now=now)
