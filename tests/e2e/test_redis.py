@@ -43,9 +43,9 @@ async def test_a_redis_that_is_slow_or_hangs_holds_up_no_action_and_is_used_agai
     await until(lambda: both_count_in(redis, two_servers))
     with slow(redis):
         assert await slowest_action(two_servers, *accounts, crosses=True) < QUICK_SECONDS
-    for server in two_servers:
-        assert metric(server, "rate_limit_redis_failures_total") >= 1
-        assert metric(server, "bridge_is_up") == 1
+        # Unless it was lucky, each has given up counting there for a while.
+        await until(lambda: all(has_counted_for_itself(server) for server in two_servers))
+        assert [metric(server, "bridge_is_up") for server in two_servers] == [1, 1]
     with stopped(redis.pid):
         for servers in (two_servers, two_servers[::-1]):
             assert await slowest_action(servers, *accounts, crosses=False) < QUICK_SECONDS
@@ -151,6 +151,12 @@ def both_count_in(redis: Redis, servers: list[Server]) -> bool:
     for server in servers:
         httpx.get(f"{server.url}/api/maps", timeout=10).raise_for_status()
     return counted(redis) == before + len(servers)
+
+
+def has_counted_for_itself(server: Server) -> bool:
+    """Ask for something that is counted; tell whether Redis ever took too long for that."""
+    httpx.get(f"{server.url}/api/maps", timeout=10).raise_for_status()
+    return metric(server, "rate_limit_redis_failures_total") >= 1
 
 
 async def until(is_so: Callable[[], bool]) -> None:
